@@ -1,0 +1,73 @@
+// Both ends of the sessions between agents and the coordinator.
+//
+// AgentHub is the rendezvous port on the coordinator's host: it tells agent sessions from store clients by their first
+// bytes and turns the former into peers. AgentLink is an agent's side: it resolves and dials the endpoint again and
+// again until it is told to stop. Both only move messages; deciding is core's. Callbacks run on the loop's thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "net/loop.hpp"
+#include "net/store_server.hpp"
+#include "wire/agent_message.hpp"
+
+namespace ddl::net {
+
+struct HubCallbacks {
+    std::function<void(PeerId, std::string address)> arrived;       // numeric, v4-mapped forms normalised
+    std::function<void(PeerId, wire::Message)> received;
+    std::function<void(PeerId, std::string why)> gone;              // once per arrived peer; not after drop()
+    std::function<void(int fd, std::string first_bytes)> store_client;  // takes the descriptor
+};
+
+class AgentHub {
+public:
+    // Listens on the port (dual-stack wildcard). Error names port and, where it can be found, the pid that has it.
+    [[nodiscard]] static Result<std::unique_ptr<AgentHub>> listen(Loop& loop, std::uint16_t port,
+                                                                  HubCallbacks callbacks);
+    ~AgentHub();
+
+    [[nodiscard]] std::uint16_t port() const;
+    void send(PeerId peer, const wire::Message& message);  // queued; dropped when the peer is gone
+    void drop(PeerId peer);                                // closes after what is queued has been sent
+    [[nodiscard]] bool idle() const;                       // nothing queued on any session
+
+private:
+    struct Impl;
+    explicit AgentHub(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+struct LinkCallbacks {
+    std::function<void(std::string own_address)> up;   // session open; numeric address of the own end
+    std::function<void(wire::Message)> received;
+    std::function<void(std::string why)> down;         // after up: the session ended; dialling goes on by itself
+    std::function<void(std::string why)> retrying;     // a try failed; called for the first and when the reason changes
+};
+
+class AgentLink {
+public:
+    // Starts dialling at once. Names are resolved anew for every try; all addresses are tried; pause 50 ms, doubled up
+    // to 1 s.
+    AgentLink(Loop& loop, std::string host, std::uint16_t port, LinkCallbacks callbacks);
+    ~AgentLink();
+
+    void send(const wire::Message& message);  // dropped when there is no session
+    void close_when_sent();                   // no more callbacks; closes after what is queued has been sent
+    [[nodiscard]] bool idle() const;
+
+private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+// Numeric addresses of a name, or an error from the resolver. Literals are answered without a thread; a name starts
+// asio's resolver thread. `done` runs on the loop's thread, never from within this call.
+void resolve(Loop& loop, const std::string& host, std::function<void(Result<std::vector<std::string>>)> done);
+
+}  // namespace ddl::net

@@ -1,0 +1,41 @@
+// The guard: a small process per node that outlives an agent that was killed, empties its workers' families, and ends.
+//
+// Forked first, before any thread, socket or worker, into its own session. It holds the read end of a pipe whose only
+// write end is the agent's (close-on-exec). End of file means the agent is gone: cgroup.kill where the agent has put
+// the workers into a cgroup of their own (announced over the pipe), else sweeps (os/family.hpp) until two in a row are
+// empty. A clean end of the agent sends one byte first, so that the guard leaves at once.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "base/result.hpp"
+#include "os/fd.hpp"
+
+namespace ddl::os {
+
+class Guard {
+public:
+    // Forks the guard. Must be called from the main thread while it is the only one.
+    [[nodiscard]] static Result<Guard> start(const std::string& nonce);
+
+    Guard(Guard&&) = default;
+    Guard& operator=(Guard&&) = default;
+
+    [[nodiscard]] pid_t pid() const {
+        return pid_;
+    }
+    // Tells it of a worker's session, so that members that wiped their environment are found too.
+    void note_session(pid_t session);
+    // Clean end: nothing is left to guard. Reaps it (bounded, 1 s).
+    void dismiss();
+
+private:
+    Guard(pid_t pid, Fd pipe) : pid_(pid), pipe_(std::move(pipe)) {
+    }
+    pid_t pid_ = -1;
+    Fd pipe_;
+};
+
+}  // namespace ddl::os

@@ -1,0 +1,27 @@
+// --events FILE: one JSON line per event with a monotonic stamp, for tests, benchmarks and operators.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "os/fd.hpp"
+
+namespace ddl::run {
+
+class EventLog {
+public:
+    EventLog() = default;  // writes nothing
+    [[nodiscard]] static Result<EventLog> open(const std::string& path);  // appends
+
+    // {"event": name, "t_ns": CLOCK_BOOTTIME, "node": …, numbers…, texts…}, written with one write().
+    void write(const std::string& name, const std::vector<std::pair<std::string, std::int64_t>>& numbers,
+               const std::vector<std::pair<std::string, std::string>>& texts = {});
+
+private:
+    os::Fd file_;
+};
+
+}  // namespace ddl::run
