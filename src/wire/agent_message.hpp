@@ -88,9 +88,9 @@ struct Hello {
 
 // No worker of any round runs on this node and it can take part in a new one. Follows Hello's Welcome, and every Stop.
 struct Ready {
-    Generation ended;               // the round that was stopped; {0,0} the first time
-    std::uint16_t store_port = 0;   // where this node would serve the next round's worker store
-    std::vector<Death> deaths;      // own deaths of that round that had not been sent by Failed
+    Generation ended;              // the round that was stopped; {0,0} the first time
+    std::uint16_t store_port = 0;  // where this node would serve the next round's worker store
+    std::vector<Death> deaths;     // own deaths of that round that had not been sent by Failed
 
     friend bool operator==(const Ready&, const Ready&) = default;
 };
@@ -139,11 +139,11 @@ struct Refused {
     friend bool operator==(const Refused&, const Refused&) = default;
 };
 
-// Progress of a forming round, about every 10 s, for people.
-struct Waiting {
+// One line for people on every node: who is missing from a forming round (about every 10 s), why a round was restarted.
+struct Notice {
     std::string text;  // "2 of 4 nodes: n0, n1; missing 2; 590 s left"
 
-    friend bool operator==(const Waiting&, const Waiting&) = default;
+    friend bool operator==(const Notice&, const Notice&) = default;
 };
 
 struct Assignment {
@@ -182,14 +182,14 @@ enum class ExitOrigin : std::uint8_t { kSuccess, kWorker, kLauncher };
 struct JobOver {
     int exit_code = 0;
     ExitOrigin origin = ExitOrigin::kSuccess;
-    std::string why;                  // one line
-    std::vector<Death> deaths;        // first cause first; empty on success
+    std::string why;            // one line
+    std::vector<Death> deaths;  // first cause first; empty on success
     int restart_count = 0;
 
     friend bool operator==(const JobOver&, const JobOver&) = default;
 };
 
-using Message = std::variant<Hello, Ready, Failed, FirstExit, Finished, Leaving, Welcome, Refused, Waiting, Assignment,
+using Message = std::variant<Hello, Ready, Failed, FirstExit, Finished, Leaving, Welcome, Refused, Notice, Assignment,
                              Stop, JobOver>;
 
 // The framed bytes of one message. Over-long texts are cut to the limits above, so this cannot fail.
