@@ -1,0 +1,38 @@
+// What make_plan() needs to know about this machine, as values and one injected look at files.
+//
+// Gathered by main from os; made up by tests. Nothing in plan/ asks the system itself.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ddl::plan {
+
+struct FileFacts {
+    bool exists = false;
+    bool is_directory = false;
+    bool executable = false;  // by this user
+    std::string first_bytes;  // up to 4; enough for ELF and #!
+};
+
+struct HostFacts {
+    std::string host_name;
+    int cpus = 1;  // size of the affinity mask
+    int gpus = 0;  // visible ones
+    bool stdin_is_terminal = false;
+    std::vector<std::string> environment;                     // NAME=VALUE
+    std::string invoked_as;                                   // argv[0]
+    std::string fresh_id;                                     // random text: the id of a job that was given none
+    std::function<FileFacts(const std::string& path)> probe;  // follows links
+};
+
+// The value of a variable in NAME=VALUE texts.
+struct Lookup {
+    bool found = false;
+    std::string_view value;
+};
+[[nodiscard]] Lookup lookup(const std::vector<std::string>& environment, std::string_view name);
+
+}  // namespace ddl::plan
