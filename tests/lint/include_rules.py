@@ -5,6 +5,7 @@ A new dependency between rooms is a decision: change the table here and in docs/
 
 import re
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 
 import tree
@@ -21,12 +22,12 @@ class Room:
     rooms: set[str] = field(default_factory=set)        # folders whose headers may be included, its own is implied
     headers: set[str] = field(default_factory=set)      # single headers of other rooms
     posix: bool = False
-    libraries: set[str] = field(default_factory=set)    # "asio", or "nlohmann@file.cpp" for one file only
+    libraries: set[str] = field(default_factory=set)    # "asio", or "nlohmann@files" for some files, "@*1" for any one
 
 
 ROOMS = {
     "base": Room(libraries={"tl"}),
-    "wire": Room({"base"}, libraries={"nlohmann@agent_message.cpp"}),
+    "wire": Room({"base"}, libraries={"nlohmann@agent_message*"}),
     "plan": Room({"base"}, libraries={"nlohmann@*1", "yaml-cpp@*1"}),
     "core": Room({"base", "wire", "plan"}),
     "os": Room({"base"}, posix=True),
@@ -65,10 +66,10 @@ def library_of(header: str) -> str | None:
 def library_allowed(room: Room, library: str, name: Path, users: dict[str, set[Path]]) -> bool:
     for entry in room.libraries:
         known, _, where = entry.partition("@")
-        if known == library and where in ("", name.name):
-            return True
-        if known == library and where == "*1":  # one file of the room, whichever it is
+        if known == library and where == "*1":
             users.setdefault(f"{name.parts[1]}: {library}", set()).add(name)
+            return True
+        if known == library and fnmatch(name.name, where or "*"):
             return True
     return False
 
