@@ -57,7 +57,7 @@ def _unittest(output: str) -> Outcome | None:
     ended = re.search(r"^(OK|FAILED)(?: \((.*)\))?$", output, re.MULTILINE)
     if not ran or not ended:
         return None
-    counts = {word: int(number) for word, number in re.findall(r"([a-z ]+)=(\d+)", ended.group(2) or "")}
+    counts = {word: int(number) for word, number in re.findall(r"([a-z]+)=(\d+)", ended.group(2) or "")}
     failed = counts.get("failures", 0) + counts.get("errors", 0)
     skips = re.findall(r"\.\.\. skipped ['\"](.*)['\"]$", output, re.MULTILINE)
     skips = (skips + ["no reason given"] * counts.get("skipped", 0))[:counts.get("skipped", 0)]
