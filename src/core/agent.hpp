@@ -1,0 +1,216 @@
+// One node's part of the job: joining, running its workers, ending them, and leaving.
+//
+// Owned and driven by run::Driver, which turns descriptors, processes and signals into AgentEvents and performs the
+// AgentEffects. Pure: no clock, no process, no socket. Exactly one Finish comes out, last.
+//
+//            | seeking      | joining       | waiting        | running           | finished        | ending
+//  ----------+--------------+---------------+----------------+-------------------+-----------------+-----------------
+//  up        | say hello    | -             | -              | -                 | -               | hello when ended
+//  down      | -            | seek          | seek           | end, then seek    | end, then seek  | then seek
+//  welcome   | -            | prepare store | -              | -                 | -               | -
+//  port      | -            | say ready     | -              | -                 | -               | -
+//  refused   | finish(2)    | finish(2)     | finish(2)      | end, finish(2)    | end, finish(2)  | then finish(2)
+//  assignment| -            | -             | start workers  | -                 | -               | -
+//  stop      | -            | -             | -              | end, then ready   | end, then ready | -
+//  job over  | finish       | finish        | finish         | end, then finish  | end, then finish| then finish
+//  worker end| -            | -             | -              | failed / finished | -               | clear if last
+//  signal    | finish(128+n)| finish(128+n) | leave          | leave             | leave           | leave; 2nd kills
+//  time      | finish(64/65)| finish(64/65) | -              | -                 | notice          | kill; give up
+//
+// "ending": TERM, the grace, KILL; when the last worker is reaped its family is cleared in sweeps; only then goes the
+// node on to what comes next: ready again, seek again, or finish.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+#include "core/say.hpp"
+#include "core/worker_group.hpp"
+#include "wire/agent_message.hpp"
+
+namespace ddl::core {
+
+struct AgentSettings {
+    wire::JobTerms terms;
+    wire::NodeFacts node;        // connection_address is filled in when the session is up
+    std::string endpoint_text;   // for messages
+    bool hosts = false;          // the coordinator lives in this process
+    bool keep_children = false;  // leave what workers that exited 0 left behind
+    Duration join_timeout{};
+    Duration rejoin_timeout{};
+    Duration restart_grace{};
+    Duration shutdown_timeout{};
+};
+
+// ---- events -----------------------------------------------------------------------------------------------------
+
+struct SessionUp {
+    std::string own_address;
+};
+struct SessionDown {
+    std::string why;
+};
+struct SessionRetry {  // dialling failed and goes on
+    std::string why;
+};
+struct FromCoordinator {
+    wire::Message message;
+};
+struct StorePrepared {
+    std::uint16_t port = 0;
+};
+struct WorkerStarted {
+    int local_rank = 0;
+    int pid = 0;
+};
+struct StartFailed {
+    int local_rank = 0;
+    std::string what;  // "exec ./train: No such file or directory"
+    int error = 0;
+};
+struct WorkerEnded {
+    int local_rank = 0;
+    bool signalled = false;
+    int status = 0;
+    bool stopped = false;  // the launcher had signalled it before it ended
+    std::string message;   // from its error file
+    std::vector<std::string> stderr_tail;
+    std::string error_file;
+};
+struct Swept {
+    int remaining = 0;     // members of the families that were found
+    bool certain = false;  // no descendant is left at all: no second look is needed
+    std::string example;   // one of them, for messages
+};
+struct SystemFailed {  // a system resource that the agent cannot do without
+    std::string what;
+};
+struct SignalCame {
+    int signal = 0;
+};
+struct AgentTime {};
+using AgentEvent = std::variant<SessionUp, SessionDown, SessionRetry, FromCoordinator, StorePrepared, WorkerStarted,
+                                StartFailed, WorkerEnded, Swept, SystemFailed, SignalCame, AgentTime>;
+
+// ---- effects ----------------------------------------------------------------------------------------------------
+
+struct ToCoordinator {
+    wire::Message message;
+};
+struct PrepareStore {};  // take the next round's store port; answered by StorePrepared
+struct CloseStore {};    // the round is over: nothing of it is served any more
+struct StartWorkers {    // open the store if this node serves it, then start; answered by WorkerStarted / StartFailed
+    wire::Assignment assignment;
+    std::string job_id;
+};
+struct SignalWorkers {
+    std::vector<int> local_ranks;
+    int signal = 0;
+};
+struct SweepFamilies {  // look for what the workers left, and signal it (0: only look); answered by Swept
+    int signal = 0;
+};
+struct Report {  // how the job ended
+    wire::JobOver over;
+};
+struct Finish {
+    int exit_code = 0;
+};
+using AgentEffect = std::variant<ToCoordinator, PrepareStore, CloseStore, StartWorkers, SignalWorkers, SweepFamilies,
+                                 Say, Report, Finish>;
+
+class Agent {
+public:
+    Agent(AgentSettings settings, Instant now);
+
+    [[nodiscard]] std::vector<AgentEffect> step(const AgentEvent& event, Instant now);
+    [[nodiscard]] std::optional<Instant> next_deadline() const;
+
+private:
+    enum class State : std::uint8_t { kSeeking, kJoining, kWaiting, kRunning, kFinished, kEnding, kOver };
+    enum class Next : std::uint8_t { kReadyAgain, kSeek, kFinish };
+    enum class Ending : std::uint8_t { kWorkers, kFamilies };
+
+    void on(const SessionUp& event);
+    void on(const SessionDown& event);
+    void on(const SessionRetry& event);
+    void on(const FromCoordinator& event);
+    void on(const StorePrepared& event);
+    void on(const WorkerStarted& event);
+    void on(const StartFailed& event);
+    void on(const WorkerEnded& event);
+    void on(const Swept& event);
+    void on(const SystemFailed& event);
+    void on(const SignalCame& event);
+    void on(const AgentTime& event);
+
+    void heard(const wire::Welcome& welcome);
+    void heard(const wire::Refused& refused);
+    void heard(const wire::Notice& notice);
+    void heard(const wire::Assignment& assignment);
+    void heard(const wire::Stop& stop);
+    void heard(const wire::JobOver& over);
+    template <class Other>
+    void heard(const Other& message);  // agents' own messages: a confused coordinator
+
+    void greet();
+    void seek();
+    void note_death(wire::Death death);
+    void check_success();
+
+    // Ending (agent_ending.cpp).
+    void finish_with(wire::JobOver over);
+    void launcher_over(int exit_code, std::string why);
+    void end_workers(Next next, Duration grace, int signal);
+    void kill_workers();
+    void workers_gone();
+    void sweep();
+    void families_gone();
+    void give_up(const std::string& who);
+    void ending_time();
+    void finish();
+
+    void send(wire::Message message);
+    void say(Severity severity, std::string text);
+    [[nodiscard]] wire::Death death_of(int local_rank, wire::DeathKind kind, int status) const;
+    [[nodiscard]] std::string left_text() const;
+    [[nodiscard]] static bool due(std::optional<Instant>& deadline, Instant now);
+
+    AgentSettings settings_;
+    State state_ = State::kSeeking;
+    Instant now_{};
+    bool session_ = false;
+    std::string job_id_;
+    Generation generation_;  // of the current or last round
+    int group_rank_ = -1;
+    int base_rank_ = 0;
+    int restart_count_ = 0;
+    WorkerGroup group_;
+    std::vector<std::pair<wire::Death, Instant>> unsent_deaths_;
+
+    // While ending.
+    Next next_ = Next::kReadyAgain;
+    Ending ending_ = Ending::kWorkers;
+    bool killed_ = false;
+    bool polite_sweeps_ = false;  // families of workers that succeeded: TERM first
+    int empty_sweeps_ = 0;
+    std::string last_example_;
+    Duration sweep_pause_{};
+    std::optional<Instant> kill_at_;
+    std::optional<Instant> give_up_at_;
+    std::optional<Instant> sweep_at_;
+
+    int signals_ = 0;
+    std::optional<wire::JobOver> over_;  // how this agent will finish
+    std::optional<Instant> seek_until_;
+    std::optional<Instant> seek_notice_at_;
+    std::optional<Instant> finished_notice_at_;
+    std::string last_retry_;
+    std::vector<AgentEffect> effects_;
+};
+
+}  // namespace ddl::core

@@ -1,0 +1,265 @@
+#include "core/coordinator.hpp"
+
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace ddl::core {
+namespace {
+
+std::string nodes_text(const wire::JobTerms& terms) {
+    const std::string max = std::to_string(terms.max_nodes);
+    return terms.min_nodes == terms.max_nodes ? max : std::to_string(terms.min_nodes) + ":" + max;
+}
+
+std::string differs(const char* what, const std::string& theirs, const std::string& ours) {
+    return std::string(what) + " is " + theirs + " on this node but " + ours + " in the running job";
+}
+
+}  // namespace
+
+Coordinator::Coordinator(CoordinatorSettings settings, Instant now) : settings_(std::move(settings)), now_(now) {
+    generation_.term = settings_.term;
+    gather(settings_.join_timeout);
+}
+
+std::vector<CoordinatorEffect> Coordinator::step(const CoordinatorEvent& event, Instant now) {
+    now_ = now;
+    std::visit([this](const auto& e) { on(e); }, event);
+    return std::exchange(effects_, {});
+}
+
+std::optional<Instant> Coordinator::next_deadline() const {
+    std::optional<Instant> next;
+    for (const auto& deadline : {gathering_until_, last_call_until_, next_notice_, growth_at_, farewell_until_}) {
+        if (deadline && (!next || *deadline < *next)) {
+            next = deadline;
+        }
+    }
+    return next;
+}
+
+void Coordinator::on(const PeerArrived& event) {
+    Peer& peer = peers_[event.peer];
+    peer.address = event.address;
+    peer.arrived = now_;
+}
+
+void Coordinator::on(const PeerSaid& event) {
+    const auto found = peers_.find(event.peer);
+    if (found == peers_.end()) {
+        return;
+    }
+    const bool greets = std::holds_alternative<wire::Hello>(event.message);
+    if (!found->second.hello && !greets) {
+        refuse(event.peer, "the first message of a session must be hello");
+        return;
+    }
+    std::visit([&](const auto& message) { heard(event.peer, found->second, message); }, event.message);
+}
+
+void Coordinator::on(const PeerGone& event) {
+    const auto found = peers_.find(event.peer);
+    if (found == peers_.end()) {
+        return;
+    }
+    const Peer peer = std::move(found->second);
+    peers_.erase(found);
+    if (phase_ == Phase::kOver) {
+        end_if_deserted();
+        return;
+    }
+    if (!peer.member || peer.finished || peer.leaving) {
+        settle_if_all_ready();
+        finish_if_all_done();
+        open_if_possible();
+        return;
+    }
+    wire::Death lost;
+    lost.kind = wire::DeathKind::kNodeLost;
+    lost.node = peer.hello->node.name;
+    lost.message = event.why;
+    note_death(lost, now_);
+    if (phase_ == Phase::kRunning) {
+        stop_round(wire::StopReason::kFailure, describe(lost));
+    }
+    settle_if_all_ready();
+}
+
+void Coordinator::on(const TimePassed& /*event*/) {
+    const auto due = [this](std::optional<Instant>& deadline) {
+        if (!deadline || *deadline > now_) {
+            return false;
+        }
+        deadline.reset();
+        return true;
+    };
+    if (due(farewell_until_)) {
+        for (const auto& [id, peer] : std::exchange(peers_, {})) {
+            effects_.emplace_back(DropPeer{id});
+        }
+        end_if_deserted();
+    }
+    if (due(growth_at_)) {
+        growth_limit_.reset();
+        stop_round(wire::StopReason::kMembership, "the job grows: " + roster_text());
+        settle_if_all_ready();
+    }
+    if (last_call_until_ && *last_call_until_ <= now_) {
+        open_if_possible();
+    }
+    if (due(gathering_until_)) {
+        expire_gathering();
+    }
+    if (due(next_notice_)) {
+        constexpr auto kNoticeInterval = std::chrono::seconds(10);
+        next_notice_ = now_ + kNoticeInterval;
+        send_notice("waiting for nodes at " + settings_.endpoint_text + ": " + roster_text());
+    }
+}
+
+void Coordinator::heard(PeerId id, Peer& peer, const wire::Hello& hello) {
+    if (phase_ == Phase::kOver) {
+        peer.hello = hello;
+        send(id, *over_);
+        return;
+    }
+    const std::string why_not = peer.hello ? "hello was sent twice" : objection(id, hello);
+    if (!why_not.empty()) {
+        refuse(id, why_not);
+        return;
+    }
+    peer.hello = hello;
+    if (hello.last == generation_ && hello.last.counter > 0) {
+        peer.survivor_of = hello.last_group_rank;
+    }
+    send(id, wire::Welcome{settings_.terms.job_id, settings_.term});
+    if (id != PeerId::kLocal && phase_ == Phase::kGathering) {
+        say(Severity::kInfo, "node " + hello.node.name + " (" + peer.address + ") joined: " + roster_text());
+    }
+}
+
+std::string Coordinator::objection(PeerId id, const wire::Hello& hello) const {
+    const wire::JobTerms& ours = settings_.terms;
+    const wire::JobTerms& theirs = hello.terms;
+    if (hello.protocol != wire::kProtocolVersion) {
+        return differs("the agent protocol", std::to_string(hello.protocol), std::to_string(wire::kProtocolVersion)) +
+               ": run the same ddlaunch release on all nodes";
+    }
+    if (theirs.job_id_typed && theirs.job_id != ours.job_id) {
+        return differs("--rdzv-id", theirs.job_id, ours.job_id);
+    }
+    if (theirs.min_nodes != ours.min_nodes || theirs.max_nodes != ours.max_nodes) {
+        return differs("--nnodes", nodes_text(theirs), nodes_text(ours));
+    }
+    if (theirs.max_restarts != ours.max_restarts) {
+        return differs("--max-restarts", std::to_string(theirs.max_restarts), std::to_string(ours.max_restarts));
+    }
+    if (theirs.backend != ours.backend) {
+        return differs("--rdzv-backend", theirs.backend, ours.backend);
+    }
+    if (theirs.command_digest != ours.command_digest) {
+        return "the program or its arguments differ from those of the running job (digest " + theirs.command_digest +
+               ", job " + ours.command_digest + ")";
+    }
+    for (const auto& [other_id, other] : peers_) {
+        if (other_id != id && other.hello && hello.node.requested_rank &&
+            other.hello->node.requested_rank == hello.node.requested_rank && !other.leaving) {
+            return "--node-rank " + std::to_string(*hello.node.requested_rank) + " is taken by node " +
+                   other.hello->node.name;
+        }
+    }
+    return "";
+}
+
+void Coordinator::refuse(PeerId id, const std::string& reason) {
+    const auto& hello = peers_[id].hello;
+    say(Severity::kWarning,
+        "refused " + (hello ? "node " + hello->node.name : "an agent") + " (" + peers_[id].address + "): " + reason);
+    send(id, wire::Refused{reason});
+    effects_.emplace_back(DropPeer{id});
+    on(PeerGone{id, "refused"});
+}
+
+void Coordinator::heard(PeerId /*id*/, Peer& peer, const wire::Ready& ready) {
+    if (phase_ == Phase::kOver || peer.leaving) {
+        return;
+    }
+    const bool of_this_round = ready.ended == generation_ && phase_ == Phase::kStopping;
+    if (peer.member && !of_this_round) {
+        return;  // a late word about an older round
+    }
+    for (const wire::Death& death : ready.deaths) {
+        note_death(death, now_ - death.age);
+    }
+    peer.ready = true;
+    peer.store_port = ready.store_port;
+    settle_if_all_ready();
+    open_if_possible();
+    plan_growth(peer);
+}
+
+void Coordinator::heard(PeerId /*id*/, Peer& peer, const wire::Failed& failed) {
+    if (!peer.member || failed.generation != generation_ || (phase_ != Phase::kRunning && phase_ != Phase::kStopping)) {
+        return;
+    }
+    note_death(failed.death, now_ - failed.death.age);
+    if (phase_ == Phase::kRunning) {
+        stop_round(wire::StopReason::kFailure, describe(failed.death));
+    }
+}
+
+void Coordinator::heard(PeerId /*id*/, Peer& peer, const wire::FirstExit& exit) {
+    if (peer.member && exit.generation == generation_ && phase_ == Phase::kRunning) {
+        frozen_ = true;
+        growth_at_.reset();
+    }
+}
+
+void Coordinator::heard(PeerId id, Peer& peer, const wire::Finished& finished) {
+    if (!peer.member || finished.generation != generation_ || phase_ != Phase::kRunning) {
+        return;
+    }
+    heard(id, peer, wire::FirstExit{finished.generation});
+    peer.finished = true;
+    finish_if_all_done();
+}
+
+void Coordinator::heard(PeerId id, Peer& peer, const wire::Leaving& leaving) {
+    if (phase_ == Phase::kOver) {
+        return;
+    }
+    peer.leaving = true;
+    peer.ready = false;
+    const std::string why = "node " + peer.hello->node.name + " was stopped by " + signal_text(leaving.signal);
+    const bool started = generation_.counter > 0;
+    const bool can_go_on = id != PeerId::kLocal && (!started || count_present() >= settings_.terms.min_nodes);
+    if (!can_go_on) {
+        wire::JobOver over;
+        over.exit_code = started ? kExitStopped : kExitSignalBase + leaving.signal;
+        over.origin = wire::ExitOrigin::kLauncher;
+        over.why = why;
+        end_job(std::move(over));
+        return;
+    }
+    say(Severity::kWarning, why);
+    if (phase_ == Phase::kRunning && peer.member) {
+        stop_round(wire::StopReason::kMembership, why);
+    }
+    settle_if_all_ready();
+}
+
+template <class Other>
+void Coordinator::heard(PeerId id, Peer& /*peer*/, const Other& /*message*/) {
+    refuse(id, "only a coordinator sends this message");
+}
+
+void Coordinator::send(PeerId peer, wire::Message message) {
+    effects_.emplace_back(SendTo{peer, std::move(message)});
+}
+
+void Coordinator::say(Severity severity, std::string text) {
+    effects_.emplace_back(Say{severity, std::move(text)});
+}
+
+}  // namespace ddl::core

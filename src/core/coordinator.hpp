@@ -1,0 +1,163 @@
+// The one writer of membership: rounds, their order, their end, and the end of the job.
+//
+// Lives in the agent that owns the rendezvous endpoint. Agents are its peers, the agent of its own process included
+// (PeerId::kLocal, over no socket). Pure: step(event, now) -> effects; the driver arms one timer for next_deadline().
+// It never reads a clock or a socket and knows nothing of processes.
+//
+//             | gathering            | running                  | stopping                | over
+//  -----------+----------------------+--------------------------+-------------------------+-----------------
+//  hello      | welcome or refuse    | welcome or refuse        | welcome or refuse       | tell: job over
+//  ready      | note; open if enough | note; plan a growth      | note; settle if all     | -
+//  failed     | -                    | note death; stop round   | note death              | -
+//  first_exit | -                    | freeze membership        | -                       | -
+//  finished   | -                    | success if all           | -                       | -
+//  leaving    | forget or end        | stop round or end        | forget; settle if all   | -
+//  gone       | forget               | node lost; stop round    | node lost; settle if all| forget; ended if none
+//  time       | notice; open; expire | stop round for a growth  | -                       | give up on the rest
+//
+// "settle": every member is ready or gone, so all deaths are known: the first cause decides between another round and
+// the end. Only then do agents hear an exit code, so all of them hear the same one.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+#include "core/placement.hpp"
+#include "core/restart_policy.hpp"
+#include "core/say.hpp"
+#include "wire/agent_message.hpp"
+
+namespace ddl::core {
+
+struct CoordinatorSettings {
+    wire::JobTerms terms;       // job_id is set: typed, or made by the driver
+    std::string endpoint_host;  // as typed: MASTER_ADDR while the owner is rank 0
+    std::string endpoint_text;  // "h0:29400", for messages
+    std::string local_name;     // this node, for messages
+    std::uint32_t term = 0;
+    Duration join_timeout{};
+    Duration last_call_timeout{};
+    Duration rejoin_timeout{};
+    Duration farewell_timeout{};  // how long agents may take to leave once the job is over
+};
+
+struct PeerArrived {
+    PeerId peer{};
+    std::string address;  // its end of the connection, numeric; empty for the local agent
+};
+struct PeerSaid {
+    PeerId peer{};
+    wire::Message message;
+};
+struct PeerGone {
+    PeerId peer{};
+    std::string why;
+};
+struct TimePassed {};
+using CoordinatorEvent = std::variant<PeerArrived, PeerSaid, PeerGone, TimePassed>;
+
+struct SendTo {
+    PeerId peer{};
+    wire::Message message;
+};
+struct DropPeer {
+    PeerId peer{};
+};
+// The job is over and every remote agent has left or was given up: the process may end.
+struct CoordinationEnded {};
+using CoordinatorEffect = std::variant<SendTo, DropPeer, Say, CoordinationEnded>;
+
+class Coordinator {
+public:
+    Coordinator(CoordinatorSettings settings, Instant now);
+
+    [[nodiscard]] std::vector<CoordinatorEffect> step(const CoordinatorEvent& event, Instant now);
+    [[nodiscard]] std::optional<Instant> next_deadline() const;
+
+private:
+    enum class Phase : std::uint8_t { kGathering, kRunning, kStopping, kOver };
+
+    struct Peer {
+        std::string address;
+        std::optional<wire::Hello> hello;  // empty until welcomed
+        bool ready = false;                // could take part in a round
+        std::uint16_t store_port = 0;
+        std::optional<int> member;  // group rank in the current round, while it takes part
+        int survivor_of = -1;       // group rank in the last round it took part in as this process
+        bool finished = false;      // all its ranks of the current round exited 0
+        bool leaving = false;
+        Instant arrived{};
+    };
+
+    void on(const PeerArrived& event);
+    void on(const PeerSaid& event);
+    void on(const PeerGone& event);
+    void on(const TimePassed& event);
+
+    void heard(PeerId id, Peer& peer, const wire::Hello& hello);
+    void heard(PeerId id, Peer& peer, const wire::Ready& ready);
+    void heard(PeerId id, Peer& peer, const wire::Failed& failed);
+    void heard(PeerId id, Peer& peer, const wire::FirstExit& exit);
+    void heard(PeerId id, Peer& peer, const wire::Finished& finished);
+    void heard(PeerId id, Peer& peer, const wire::Leaving& leaving);
+    template <class Other>
+    void heard(PeerId id, Peer& peer, const Other& message);  // coordinator's own messages: a confused peer
+
+    [[nodiscard]] std::string objection(PeerId id, const wire::Hello& hello) const;
+    void refuse(PeerId id, const std::string& reason);
+
+    // Rounds (coordinator_rounds.cpp).
+    void gather(Duration limit);
+    void open_if_possible();
+    void open_round();
+    void plan_growth(const Peer& peer);
+    void note_death(wire::Death death, Instant at);
+    void stop_round(wire::StopReason reason, const std::string& why);
+    void settle_if_all_ready();
+    void settle();
+    void finish_if_all_done();
+    void end_job(wire::JobOver over);
+    void end_if_deserted();
+    void expire_gathering();
+    [[nodiscard]] wire::Assignment complete(wire::Assignment assignment, const std::vector<Candidate>& order) const;
+    [[nodiscard]] std::string master_address(const Candidate& first) const;
+    [[nodiscard]] std::vector<std::string> store_clients(const std::vector<Candidate>& order) const;
+    [[nodiscard]] std::vector<Candidate> candidates() const;
+
+    // Who is here (coordinator_roster.cpp).
+    [[nodiscard]] int count_ready() const;
+    [[nodiscard]] int count_present() const;  // welcomed and not leaving
+    [[nodiscard]] int members_running() const;
+    [[nodiscard]] std::string roster_text() const;
+    void send_notice(const std::string& text);
+
+    void send(PeerId peer, wire::Message message);
+    void say(Severity severity, std::string text);
+
+    CoordinatorSettings settings_;
+    Phase phase_ = Phase::kGathering;
+    Instant now_{};
+    std::map<PeerId, Peer> peers_;
+    Generation generation_;
+    std::vector<FormerPlace> places_;  // of the current or last round, by group rank
+    std::vector<DatedDeath> deaths_;   // of the current round
+    wire::StopReason stop_reason_ = wire::StopReason::kFailure;
+    int restart_count_ = 0;
+    bool frozen_ = false;  // a worker of this round has exited 0: no growth
+    std::optional<wire::JobOver> over_;
+    std::optional<Instant> gathering_until_;
+    std::optional<Instant> last_call_until_;
+    std::optional<Instant> next_notice_;
+    std::optional<Instant> growth_at_;
+    std::optional<Instant> growth_limit_;
+    std::optional<Instant> farewell_until_;
+    bool ended_ = false;
+    std::vector<CoordinatorEffect> effects_;
+};
+
+}  // namespace ddl::core

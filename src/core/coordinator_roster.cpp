@@ -1,0 +1,77 @@
+// Who is here and who is missing, as numbers and as text.
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "core/coordinator.hpp"
+
+namespace ddl::core {
+namespace {
+
+constexpr std::size_t kNamesShown = 16;
+
+std::string listed(const std::vector<std::string>& names) {
+    if (names.size() <= kNamesShown) {
+        return join(names, ", ");
+    }
+    const std::vector<std::string> shown(names.begin(), names.begin() + kNamesShown);
+    return join(shown, ", ") + " and " + std::to_string(names.size() - kNamesShown) + " more";
+}
+
+}  // namespace
+
+int Coordinator::count_ready() const {
+    return static_cast<int>(std::count_if(
+        peers_.begin(), peers_.end(), [](const auto& entry) { return entry.second.ready && !entry.second.leaving; }));
+}
+
+int Coordinator::count_present() const {
+    return static_cast<int>(std::count_if(
+        peers_.begin(), peers_.end(), [](const auto& entry) { return entry.second.hello && !entry.second.leaving; }));
+}
+
+int Coordinator::members_running() const {
+    return static_cast<int>(std::count_if(
+        peers_.begin(), peers_.end(), [](const auto& entry) { return entry.second.member && !entry.second.finished; }));
+}
+
+std::string Coordinator::roster_text() const {
+    std::vector<std::string> here;
+    for (const auto& [id, peer] : peers_) {
+        if (peer.hello && !peer.leaving) {
+            here.push_back(peer.hello->node.name + (peer.address.empty() ? "" : " (" + peer.address + ")"));
+        }
+    }
+    const int min = settings_.terms.min_nodes;
+    const int max = settings_.terms.max_nodes;
+    const int missing = std::max(0, min - static_cast<int>(here.size()));
+    std::string text = std::to_string(here.size()) + " of " + (min == max ? "" : std::to_string(min) + " to ") +
+                       std::to_string(max) + " nodes here: " + listed(here);
+    std::vector<std::string> absent;
+    for (const FormerPlace& place : places_) {
+        const bool present = std::any_of(peers_.begin(), peers_.end(), [&](const auto& entry) {
+            return entry.second.hello && entry.second.hello->node.name == place.name;
+        });
+        if (!present) {
+            absent.push_back(place.name);
+        }
+    }
+    if (missing > 0) {
+        text += "; missing " + std::to_string(missing) + (absent.empty() ? "" : ", lately lost: " + listed(absent));
+    }
+    if (gathering_until_ && phase_ == Phase::kGathering) {
+        const auto left = std::chrono::ceil<std::chrono::seconds>(*gathering_until_ - now_);
+        text += left.count() > 0 ? "; " + std::to_string(left.count()) + " s left" : "";
+    }
+    return text;
+}
+
+void Coordinator::send_notice(const std::string& text) {
+    for (const auto& [id, peer] : peers_) {
+        if (peer.hello) {
+            send(id, wire::Notice{text});
+        }
+    }
+}
+
+}  // namespace ddl::core

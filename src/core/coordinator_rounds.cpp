@@ -1,0 +1,248 @@
+// The life of a round: gathering, opening, stopping, settling; and the end of the job.
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.hpp"
+#include "core/coordinator.hpp"
+
+namespace ddl::core {
+namespace {
+
+constexpr auto kNoticeDelay = std::chrono::seconds(10);
+constexpr auto kGrowthDebounce = std::chrono::seconds(1);
+constexpr auto kGrowthPatience = std::chrono::seconds(5);
+constexpr std::size_t kMaxStoreClients = 8192;
+
+}  // namespace
+
+void Coordinator::gather(Duration limit) {
+    phase_ = Phase::kGathering;
+    frozen_ = false;
+    deaths_.clear();
+    growth_at_.reset();
+    growth_limit_.reset();
+    last_call_until_.reset();
+    gathering_until_ = now_ + limit;
+    next_notice_ = now_ + kNoticeDelay;
+}
+
+// MAX ready nodes open a round at once. Fewer open it when MIN is reached and nobody is still getting ready: in the
+// first round after the last call, later at once (who was lost may come back as a growth).
+void Coordinator::open_if_possible() {
+    if (phase_ != Phase::kGathering) {
+        return;
+    }
+    const int ready = count_ready();
+    if (ready >= settings_.terms.max_nodes) {
+        open_round();
+        return;
+    }
+    if (ready < settings_.terms.min_nodes) {
+        last_call_until_.reset();
+        return;
+    }
+    if (generation_.counter > 0) {
+        if (ready == count_present()) {
+            open_round();
+        }
+        return;
+    }
+    if (!last_call_until_) {
+        last_call_until_ = now_ + settings_.last_call_timeout;
+    }
+    if (*last_call_until_ <= now_) {
+        open_round();
+    }
+}
+
+void Coordinator::open_round() {
+    const std::vector<Candidate> order =
+        place(candidates(), places_, static_cast<std::size_t>(settings_.terms.max_nodes));
+    ++generation_.counter;
+    phase_ = Phase::kRunning;
+    gathering_until_.reset();
+    last_call_until_.reset();
+    next_notice_.reset();
+    places_.clear();
+    for (auto& [id, peer] : peers_) {
+        peer.member.reset();
+        peer.survivor_of = -1;
+        peer.finished = false;
+    }
+    std::vector<wire::Assignment> assignments = assign_ranks(order);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        Peer& peer = peers_[order[i].peer];
+        peer.member = assignments[i].group_rank;
+        peer.survivor_of = assignments[i].group_rank;
+        peer.ready = false;
+        places_.push_back({order[i].facts.name, order[i].facts.workers});
+        send(order[i].peer, complete(std::move(assignments[i]), order));
+    }
+    for (const auto& [id, peer] : peers_) {
+        if (peer.ready && !peer.member) {
+            send(id, wire::Notice{"all " + std::to_string(settings_.terms.max_nodes) +
+                                  " nodes are taken: this node waits as a spare"});
+        }
+    }
+}
+
+wire::Assignment Coordinator::complete(wire::Assignment assignment, const std::vector<Candidate>& order) const {
+    const Candidate& first = order.front();
+    assignment.generation = generation_;
+    assignment.restart_count = restart_count_;
+    assignment.master_addr = master_address(first);
+    assignment.master_port = peers_.at(first.peer).store_port;
+    assignment.serves_store = assignment.group_rank == 0;
+    if (assignment.serves_store) {
+        assignment.store_clients = store_clients(order);
+    }
+    return assignment;
+}
+
+std::string Coordinator::master_address(const Candidate& first) const {
+    if (!first.facts.announced_address.empty()) {
+        return first.facts.announced_address;
+    }
+    return first.owns_endpoint ? settings_.endpoint_host : first.facts.connection_address;
+}
+
+std::vector<std::string> Coordinator::store_clients(const std::vector<Candidate>& order) const {
+    std::vector<std::string> addresses;
+    for (const Candidate& candidate : order) {
+        addresses.push_back(peers_.at(candidate.peer).address);
+        addresses.insert(addresses.end(), candidate.facts.addresses.begin(), candidate.facts.addresses.end());
+    }
+    std::erase(addresses, "");
+    std::sort(addresses.begin(), addresses.end());
+    addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+    addresses.resize(std::min(addresses.size(), kMaxStoreClients));
+    return addresses;
+}
+
+std::vector<Candidate> Coordinator::candidates() const {
+    std::vector<Candidate> all;
+    for (const auto& [id, peer] : peers_) {
+        if (!peer.ready || peer.leaving) {
+            continue;
+        }
+        Candidate& candidate = all.emplace_back();
+        candidate.peer = id;
+        candidate.facts = peer.hello->node;
+        candidate.owns_endpoint = id == PeerId::kLocal;
+        candidate.reachable = candidate.owns_endpoint || !candidate.facts.announced_address.empty() ||
+                              candidate.facts.connection_address == peer.address;
+        candidate.survivor_of = peer.survivor_of;
+    }
+    return all;
+}
+
+// Nodes that trickle in cost one restart: the round changes when none has come for a moment, or patience ends.
+void Coordinator::plan_growth(const Peer& peer) {
+    const bool room = places_.size() < static_cast<std::size_t>(settings_.terms.max_nodes);
+    if (phase_ != Phase::kRunning || frozen_ || peer.member || !peer.ready || !room) {
+        return;
+    }
+    if (!growth_limit_) {
+        growth_limit_ = now_ + kGrowthPatience;
+    }
+    growth_at_ = std::min(now_ + kGrowthDebounce, *growth_limit_);
+}
+
+void Coordinator::note_death(wire::Death death, Instant at) {
+    deaths_.push_back({std::move(death), at});
+}
+
+void Coordinator::stop_round(wire::StopReason reason, const std::string& why) {
+    phase_ = Phase::kStopping;
+    stop_reason_ = reason;
+    growth_at_.reset();
+    for (const auto& [id, peer] : peers_) {
+        if (peer.member && !peer.leaving) {
+            send(id, wire::Stop{generation_, reason, why});
+        }
+    }
+}
+
+void Coordinator::settle_if_all_ready() {
+    if (phase_ != Phase::kStopping) {
+        return;
+    }
+    const bool all_ready = std::all_of(peers_.begin(), peers_.end(), [](const auto& entry) {
+        const Peer& peer = entry.second;
+        return !peer.member || peer.leaving || peer.ready;
+    });
+    if (all_ready) {
+        settle();
+    }
+}
+
+void Coordinator::settle() {
+    const std::vector<wire::Death> deaths = in_causal_order(std::exchange(deaths_, {}));
+    for (auto& [id, peer] : peers_) {
+        peer.member.reset();
+        peer.finished = false;
+    }
+    // A failure while a round changes its membership was caused by nobody's fault that a restart would mend.
+    if (stop_reason_ == wire::StopReason::kFailure && !deaths.empty()) {
+        if (auto over = verdict(deaths.front(), restart_count_, settings_.terms.max_restarts)) {
+            over->deaths = deaths;
+            end_job(std::move(*over));
+            return;
+        }
+        ++restart_count_;
+        send_notice(describe(deaths.front()) + "; restart " + std::to_string(restart_count_) + " of " +
+                    std::to_string(settings_.terms.max_restarts));
+    }
+    gather(settings_.rejoin_timeout);
+    open_if_possible();
+}
+
+void Coordinator::finish_if_all_done() {
+    if (phase_ != Phase::kRunning || members_running() > 0) {
+        return;
+    }
+    wire::JobOver over;
+    over.why = "all workers have finished";
+    over.restart_count = restart_count_;
+    end_job(std::move(over));
+}
+
+void Coordinator::expire_gathering() {
+    const bool first = generation_.counter == 0;
+    wire::JobOver over;
+    over.exit_code = first ? kExitJoinTimeout : kExitTooFewNodes;
+    over.origin = wire::ExitOrigin::kLauncher;
+    const Duration limit = first ? settings_.join_timeout : settings_.rejoin_timeout;
+    over.why = (first ? "nodes did not come within join_timeout " : "too few nodes were left for rejoin_timeout ") +
+               std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit).count()) + " s at " +
+               settings_.endpoint_text + ": " + roster_text();
+    end_job(std::move(over));
+}
+
+void Coordinator::end_job(wire::JobOver over) {
+    over.restart_count = restart_count_;
+    phase_ = Phase::kOver;
+    over_ = std::move(over);
+    gathering_until_.reset();
+    last_call_until_.reset();
+    next_notice_.reset();
+    growth_at_.reset();
+    farewell_until_ = now_ + settings_.farewell_timeout;
+    for (const auto& [id, peer] : peers_) {
+        send(id, *over_);
+    }
+    end_if_deserted();
+}
+
+void Coordinator::end_if_deserted() {
+    const bool deserted =
+        std::all_of(peers_.begin(), peers_.end(), [](const auto& entry) { return entry.first == PeerId::kLocal; });
+    if (deserted && !ended_) {
+        ended_ = true;
+        farewell_until_.reset();
+        effects_.emplace_back(CoordinationEnded{});
+    }
+}
+
+}  // namespace ddl::core

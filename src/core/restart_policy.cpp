@@ -1,0 +1,84 @@
+#include "core/restart_policy.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+namespace ddl::core {
+namespace {
+
+// Exit codes of a shell for a program that cannot be started.
+constexpr int kExitNotExecutable = 126;
+constexpr int kExitNotFound = 127;
+
+int exit_code_of(const wire::Death& death) {
+    switch (death.kind) {
+        case wire::DeathKind::kExited:
+            return death.status;
+        case wire::DeathKind::kSignalled:
+            return kExitSignalBase + death.status;
+        case wire::DeathKind::kStartFailed:
+            return death.status == ENOENT ? kExitNotFound : kExitNotExecutable;
+        case wire::DeathKind::kNodeLost:
+            return kExitTooFewNodes;
+    }
+    return kExitInternal;
+}
+
+std::string budget_text(int used, int max) {
+    if (max == 0) {
+        return "no restarts are allowed (--max-restarts 0)";
+    }
+    return "all " + std::to_string(max) + " restarts are used up (" + std::to_string(used) + " of " +
+           std::to_string(max) + ")";
+}
+
+}  // namespace
+
+std::string signal_text(int number) {
+    const char* name = sigabbrev_np(number);
+    return name == nullptr ? "signal " + std::to_string(number) : std::string("SIG") + name;
+}
+
+std::vector<wire::Death> in_causal_order(std::vector<DatedDeath> deaths) {
+    const auto dated = [](const DatedDeath& d) {
+        return d.death.kind == wire::DeathKind::kNodeLost ? d.at - kLossLag : d.at;
+    };
+    std::stable_sort(deaths.begin(), deaths.end(),
+                     [&](const DatedDeath& a, const DatedDeath& b) { return dated(a) < dated(b); });
+    std::vector<wire::Death> order;
+    for (DatedDeath& dated_death : deaths) {
+        order.push_back(std::move(dated_death.death));
+    }
+    return order;
+}
+
+std::string describe(const wire::Death& death) {
+    if (death.kind == wire::DeathKind::kNodeLost) {
+        return "node " + death.node + " was lost" + (death.message.empty() ? "" : " (" + death.message + ")");
+    }
+    const std::string who = "rank " + std::to_string(death.rank) + " on " + death.node;
+    switch (death.kind) {
+        case wire::DeathKind::kExited:
+            return who + " (pid " + std::to_string(death.pid) + ") exited with code " + std::to_string(death.status);
+        case wire::DeathKind::kSignalled:
+            return who + " (pid " + std::to_string(death.pid) + ") was killed by " + signal_text(death.status);
+        default:
+            return who + " could not be started: " + death.message;
+    }
+}
+
+std::optional<wire::JobOver> verdict(const wire::Death& first, int restarts_used, int max_restarts) {
+    if (restarts_used < max_restarts) {
+        return std::nullopt;
+    }
+    wire::JobOver over;
+    over.exit_code = exit_code_of(first);
+    over.origin = first.kind == wire::DeathKind::kNodeLost ? wire::ExitOrigin::kLauncher : wire::ExitOrigin::kWorker;
+    over.why = describe(first) + "; " + budget_text(restarts_used, max_restarts);
+    over.restart_count = restarts_used;
+    return over;
+}
+
+}  // namespace ddl::core
