@@ -34,6 +34,9 @@ struct KvLimits {
     std::size_t watches_per_connection = 1024;
 };
 
+// APPEND may grow a value beyond the limit of a request; up to here, so that a GET's reply stays within its own.
+inline constexpr std::size_t kMaxGrownValueBytes = std::size_t{64} << 20U;
+
 inline constexpr std::size_t kEntryCost = 128;  // bookkeeping per key, item or awaited key; about what libstdc++ needs
 
 struct KvReply {
@@ -81,16 +84,17 @@ private:
 
     struct Apply;  // one request under way; kv_table.cpp
 
+    // kv_waits.cpp
     void begin_wait(ConnectionId connection, std::unordered_set<std::string> keys, bool barrier);
     void end_wait(ConnectionId connection);
     void wake(const std::string& key, KvResult& result);
     void wake_one_for_item(const std::string& key, KvResult& result);
-    bool arrived(ConnectionId connection, const std::string& key, KvResult& result);
-
-    void store(const std::string& key, std::string value, KvResult& result);
+    [[nodiscard]] bool arrived(ConnectionId connection, const std::string& key, KvResult& result);
+    void watch(ConnectionId connection, const std::string& key);
     void notify(const std::string& key, wire::reply::ChangeKind kind, std::string_view before, std::string_view after,
                 KvResult& result);
 
+    void store(const std::string& key, std::string value, KvResult& result);
     [[nodiscard]] bool present(const std::string& key) const;
     [[nodiscard]] bool fits(std::size_t more) const;
 

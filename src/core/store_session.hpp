@@ -78,15 +78,18 @@ private:
 
     struct Session {
         Phase phase = Phase::kFirstBytes;
+        bool undecided = false;  // an old client whose release is not known yet
         bool stalled = false;
-        std::string held;  // first bytes that do not decide yet, or input that arrived while stalled
+        std::string first_bytes;
         wire::RequestParser parser;
     };
 
     [[nodiscard]] bool start(ConnectionId connection, Session& session, StoreReaction& reaction);
-    void run(ConnectionId connection, Session& session, StoreReaction& reaction);
+    void run(ConnectionId connection, StoreReaction& reaction);
+    void decide(ConnectionId connection, Session& session, StoreReaction& reaction);
     void close(ConnectionId connection, std::string why, StoreReaction& reaction);
-    [[nodiscard]] wire::Dialect old_dialect(ConnectionId connection, StoreReaction& reaction);
+    [[nodiscard]] static std::size_t append_replies(ConnectionId asking, const KvResult& result,
+                                                    StoreReaction& reaction);
 
     OldRelease compat_;
     KvTable table_;

@@ -33,6 +33,10 @@ std::optional<std::uint64_t> ByteQueue::take_number(std::size_t bytes) {
     return value;
 }
 
+std::optional<std::uint8_t> ByteQueue::peek_u8() const {
+    return size() == 0 ? std::nullopt : std::optional(static_cast<std::uint8_t>(buffer_[taken_]));
+}
+
 std::optional<std::uint8_t> ByteQueue::take_u8() {
     const auto number = take_number(1);
     return number ? std::optional(static_cast<std::uint8_t>(*number)) : std::nullopt;

@@ -20,6 +20,8 @@ public:
         return buffer_.size() - taken_;
     }
 
+    [[nodiscard]] std::optional<std::uint8_t> peek_u8() const;
+
     // Nothing is taken unless all of it is there.
     [[nodiscard]] std::optional<std::uint8_t> take_u8();
     [[nodiscard]] std::optional<std::uint32_t> take_u32();

@@ -187,8 +187,6 @@ void append_handshake(std::string& out);
 // Returns false and appends nothing if the dialect lacks the request.
 bool append_request(std::string& out, const Request& request, Dialect dialect = Dialect::kModern);
 void append_reply(std::string& out, const Reply& reply);
-// Bytes that append_reply would write.
-[[nodiscard]] std::size_t encoded_size(const Reply& reply);
 
 // Splits a client's stream into requests. After an error the connection must be closed.
 class RequestParser {
@@ -204,7 +202,9 @@ public:
     void feed(std::string_view bytes);
 
     // The opcode of the next request if none is under way and one has arrived.
-    [[nodiscard]] std::optional<std::uint8_t> peek_opcode() const;
+    [[nodiscard]] std::optional<std::uint8_t> peek_opcode() const {
+        return kind_ ? std::nullopt : input_.peek_u8();
+    }
 
     // The next whole request; nullopt when more bytes are needed; an error names the field and the limit.
     [[nodiscard]] Result<std::optional<Request>> next();
@@ -257,7 +257,9 @@ public:
     }
 
 private:
-    [[nodiscard]] Result<std::optional<Reply>> next_blobs();
+    [[nodiscard]] Result<bool> read_count();
+    [[nodiscard]] Result<bool> read_blobs();
+    [[nodiscard]] Reply build();
 
     Shape shape_ = Shape::kByte;
     std::optional<std::int64_t> number_;
