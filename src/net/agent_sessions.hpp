@@ -19,9 +19,9 @@
 namespace ddl::net {
 
 struct HubCallbacks {
-    std::function<void(PeerId, std::string address)> arrived;       // numeric, v4-mapped forms normalised
+    std::function<void(PeerId, std::string address)> arrived;  // numeric, v4-mapped forms normalised
     std::function<void(PeerId, wire::Message)> received;
-    std::function<void(PeerId, std::string why)> gone;              // once per arrived peer; not after drop()
+    std::function<void(PeerId, std::string why)> gone;                  // once per arrived peer; not after drop()
     std::function<void(int fd, std::string first_bytes)> store_client;  // takes the descriptor
 };
 
@@ -44,10 +44,10 @@ private:
 };
 
 struct LinkCallbacks {
-    std::function<void(std::string own_address)> up;   // session open; numeric address of the own end
+    std::function<void(std::string own_address)> up;  // session open; numeric address of the own end
     std::function<void(wire::Message)> received;
-    std::function<void(std::string why)> down;         // after up: the session ended; dialling goes on by itself
-    std::function<void(std::string why)> retrying;     // a try failed; called for the first and when the reason changes
+    std::function<void(std::string why)> down;      // after up: the session ended; dialling goes on by itself
+    std::function<void(std::string why)> retrying;  // a try failed; called for the first and when the reason changes
 };
 
 class AgentLink {

@@ -33,7 +33,7 @@ public:
     void stop();  // run() returns after the current callback
 
     // Calls `ready` each time `fd` is readable (level-triggered), including hang-up. The caller keeps owning `fd` and
-    // must destroy the watch before closing it.
+    // must destroy the watch before closing it. The descriptor becomes non-blocking; one watch at a time for each.
     [[nodiscard]] std::unique_ptr<Watch> watch_readable(int fd, std::function<void()> ready);
 
     // Replaces the one alarm. `expired` runs at or after `when` (os::now()'s clock); nullopt disarms.

@@ -28,8 +28,8 @@ struct AllowList {
 
 struct StoreOptions {
     Reach reach = Reach::kLoopback;
-    std::uint16_t port = 0;          // 0: kernel's choice
-    std::string compat = "auto";     // auto | 1.13 | 2.1: opcode table of clients older than 2.2
+    std::uint16_t port = 0;                 // 0: kernel's choice
+    std::string compat = "auto";            // auto | 1.13 | 2.1: opcode table of clients older than 2.2
     std::function<void(std::string)> warn;  // one line per refused address (address, count, flag to set), …
 };
 

@@ -1,0 +1,242 @@
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <unordered_map>
+#include <utility>
+
+#include "net/agent_sessions.hpp"
+#include "net/connection.hpp"
+#include "net/listener.hpp"
+#include "net/silence.hpp"
+#include "net/timer.hpp"
+#include "wire/first_bytes.hpp"
+
+namespace ddl::net {
+namespace {
+
+constexpr std::size_t kMaxUnsentBytes = 16U << 20U;            // per session
+constexpr auto kFirstMessageLimit = std::chrono::seconds(10);  // from the first byte to the first whole message
+constexpr int kRanksPerAddress = 64;                           // scales the limit of silent connections
+
+}  // namespace
+
+struct AgentHub::Impl {
+    // A connection of which is not known yet what it is.
+    struct Newcomer {
+        std::shared_ptr<Connection> connection;
+        std::string address;
+        std::string bytes;
+        std::unique_ptr<Timer> limit;
+    };
+    struct Session {
+        std::shared_ptr<Connection> connection;
+        wire::MessageReader reader;
+        std::unique_ptr<Timer> limit;  // until the first message
+        bool live = true;              // false once the hub has let go of it
+    };
+
+    Loop& loop;
+    std::shared_ptr<const HubCallbacks> callbacks;
+    std::unique_ptr<Listener> listener;
+    std::unordered_map<std::uint64_t, Newcomer> newcomers;
+    std::unordered_map<PeerId, std::shared_ptr<Session>> sessions;
+    std::vector<std::shared_ptr<Connection>> lingering;
+    SilentConnections silent{silent_limit(kRanksPerAddress)};
+    std::uint64_t last_newcomer = 0;
+    std::uint32_t last_peer = 0;
+
+    Impl(Loop& a_loop, HubCallbacks a_callbacks)
+        : loop(a_loop), callbacks(std::make_shared<const HubCallbacks>(std::move(a_callbacks))) {
+    }
+    ~Impl();
+    Impl(const Impl&) = delete;
+    Impl& operator=(const Impl&) = delete;
+
+    void accept(os::Fd fd, const std::string& address);
+    void drop_silent(const std::string& address);
+    void sniff(std::uint64_t id, std::string_view bytes);
+    void forget(std::uint64_t id);
+    void begin_session(Newcomer newcomer);
+    void read(PeerId peer, std::string_view bytes);
+    void lose(PeerId peer, const std::string& why);
+};
+
+AgentHub::Impl::~Impl() {
+    for (auto& [id, newcomer] : newcomers) {
+        newcomer.connection->close();
+    }
+    for (auto& [peer, session] : sessions) {
+        session->live = false;
+        session->connection->close();
+    }
+}
+
+void AgentHub::Impl::accept(os::Fd fd, const std::string& address) {
+    const std::uint64_t id = ++last_newcomer;
+    auto connection = Connection::open(loop, std::move(fd), kMaxUnsentBytes);
+    newcomers.emplace(id, Newcomer{connection, address, {}, nullptr});
+    connection->start({.received = [this, id](std::string_view bytes) { sniff(id, bytes); },
+                       .closed = [this, id](const std::string&) { forget(id); },
+                       .sent = nullptr});
+    silent.add(address, id);
+    drop_silent(address);
+}
+
+void AgentHub::Impl::drop_silent(const std::string& address) {
+    const auto has_input = [this](std::uint64_t id) {
+        const auto found = newcomers.find(id);
+        return found != newcomers.end() && found->second.connection->has_input();
+    };
+    while (const auto oldest = silent.excess(address, has_input)) {
+        forget(*oldest);
+    }
+}
+
+void AgentHub::Impl::forget(std::uint64_t id) {
+    auto node = newcomers.extract(id);
+    if (!node.empty()) {
+        silent.spoke(node.mapped().address, id);
+        node.mapped().connection->close();
+    }
+}
+
+void AgentHub::Impl::sniff(std::uint64_t id, std::string_view bytes) {
+    const auto found = newcomers.find(id);
+    if (found == newcomers.end()) {
+        return;
+    }
+    Newcomer& newcomer = found->second;
+    newcomer.bytes += bytes;
+    silent.spoke(newcomer.address, id);
+    switch (wire::classify_first_bytes(newcomer.bytes)) {
+        case wire::FirstBytes::kNeedMore:
+            if (newcomer.limit == nullptr) {
+                newcomer.limit = std::make_unique<Timer>(loop);
+                newcomer.limit->start(kFirstMessageLimit, [this, id] { forget(id); });
+            }
+            break;
+        case wire::FirstBytes::kAgentSession:
+            begin_session(std::move(newcomers.extract(found).mapped()));
+            break;
+        case wire::FirstBytes::kStore:
+        case wire::FirstBytes::kOldStore: {
+            Newcomer client = std::move(newcomers.extract(found).mapped());
+            const auto keep = callbacks;
+            keep->store_client(client.connection->release().release(), std::move(client.bytes));
+            break;
+        }
+        case wire::FirstBytes::kTls:
+        case wire::FirstBytes::kUnknown:
+            forget(id);
+            break;
+    }
+}
+
+void AgentHub::Impl::begin_session(Newcomer newcomer) {
+    const PeerId peer{++last_peer};
+    auto session = std::make_shared<Session>();
+    session->connection = newcomer.connection;
+    session->limit = std::make_unique<Timer>(loop);
+    session->limit->start(kFirstMessageLimit, [this, peer] { lose(peer, "sent no message after it had connected"); });
+    sessions.emplace(peer, session);
+    newcomer.connection->replace_callbacks({.received = [this, peer](std::string_view bytes) { read(peer, bytes); },
+                                            .closed = [this, peer](const std::string& why) { lose(peer, why); },
+                                            .sent = nullptr});
+    const auto keep = callbacks;
+    keep->arrived(peer, newcomer.address);
+    if (session->live) {
+        read(peer, std::string_view(newcomer.bytes).substr(wire::kSessionMagic.size()));
+    }
+}
+
+void AgentHub::Impl::read(PeerId peer, std::string_view bytes) {
+    const auto found = sessions.find(peer);
+    if (found == sessions.end()) {
+        return;
+    }
+    const auto session = found->second;
+    const auto keep = callbacks;
+    session->reader.feed(bytes);
+    while (session->live) {
+        auto message = session->reader.next();
+        if (!message.has_value()) {
+            lose(peer, "sent what is no message: " + message.error().message);
+            return;
+        }
+        if (!message->has_value()) {
+            return;
+        }
+        session->limit.reset();
+        keep->received(peer, std::move(**message));
+    }
+}
+
+void AgentHub::Impl::lose(PeerId peer, const std::string& why) {
+    auto node = sessions.extract(peer);
+    if (node.empty()) {
+        return;
+    }
+    node.mapped()->live = false;
+    node.mapped()->connection->close();
+    const auto keep = callbacks;
+    keep->gone(peer, why);
+}
+
+Result<std::unique_ptr<AgentHub>> AgentHub::listen(Loop& loop, std::uint16_t port, HubCallbacks callbacks) {
+    auto listener = Listener::bind(loop, Reach::kEverywhere, port);
+    if (!listener.has_value()) {
+        return tl::unexpected(listener.error());
+    }
+    auto impl = std::make_unique<Impl>(loop, std::move(callbacks));
+    impl->listener = std::move(*listener);
+    auto opened = impl->listener->open(
+        {.accepted = [hub = impl.get()](os::Fd fd, const std::string& address) { hub->accept(std::move(fd), address); },
+         .warn = nullptr});
+    if (!opened.has_value()) {
+        return tl::unexpected(opened.error());
+    }
+    return std::unique_ptr<AgentHub>(new AgentHub(std::move(impl)));
+}
+
+AgentHub::AgentHub(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
+}
+
+AgentHub::~AgentHub() = default;
+
+std::uint16_t AgentHub::port() const {
+    return impl_->listener->port();
+}
+
+void AgentHub::send(PeerId peer, const wire::Message& message) {
+    const auto found = impl_->sessions.find(peer);
+    if (found != impl_->sessions.end()) {
+        found->second->connection->send(wire::encode(message));
+    }
+}
+
+void AgentHub::drop(PeerId peer) {
+    auto node = impl_->sessions.extract(peer);
+    if (node.empty()) {
+        return;
+    }
+    node.mapped()->live = false;
+    node.mapped()->limit.reset();
+    node.mapped()->connection->close_when_sent();
+    std::erase_if(impl_->lingering, [](const auto& connection) { return !connection->is_open(); });
+    impl_->lingering.push_back(node.mapped()->connection);
+}
+
+bool AgentHub::idle() const {
+    const auto sent = [](const auto& entry) {
+        return entry.second->connection->unsent() == 0;
+    };
+    const auto ended = [](const auto& connection) {
+        return !connection->is_open();
+    };
+    return std::all_of(impl_->sessions.begin(), impl_->sessions.end(), sent) &&
+           std::all_of(impl_->lingering.begin(), impl_->lingering.end(), ended);
+}
+
+}  // namespace ddl::net
