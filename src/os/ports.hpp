@@ -2,7 +2,7 @@
 //
 // Base ports come from a grid of 4 outside net.ipv4.ip_local_port_range; each is held by an flock on a file in
 // /tmp/ddlaunch-ports-<uid> for as long as the reservation lives, so that two jobs of ours never overlap, and base,
-// base+1, base+2 were seen free when it was taken.
+// base+1, base+2 were seen free when it was taken (in a given range: base alone).
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,170 @@
+#include "os/guard.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "os/family.hpp"
+#include "os/procfs.hpp"
+
+namespace ddl::os {
+namespace {
+
+using namespace std::chrono_literals;
+
+// What goes through the pipe: a session to remember, or this.
+constexpr pid_t kDismissed = 0;
+
+constexpr auto kFirstPause = 1ms;
+constexpr auto kLongestPause = 500ms;
+constexpr auto kPatience = 600s;  // with members that even SIGKILL does not end; nothing is left to try then
+
+// With the leader's start, so that a later process that got the same number is not taken for it.
+struct Session {
+    pid_t leader = -1;
+    std::uint64_t start_ticks = 0;
+};
+
+void become_background_process() {
+    ::setsid();
+    ::prctl(PR_SET_NAME, "ddl-guard");
+    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGTSTP, SIGALRM}) {
+        ::signal(number, SIG_IGN);
+    }
+    if (::chdir("/") != 0) {
+        // Only a courtesy to whoever wants to unmount the directory we were started in.
+    }
+}
+
+// Leaves the pipe as the only descriptor besides 0, 1, 2, which lead nowhere: a reader of the agent's output must see
+// its end when the agent dies.
+Fd keep_only(Fd pipe) {
+    const Fd nowhere(::open("/dev/null", O_RDWR));
+    for (int fd = 0; fd < 3; ++fd) {
+        ::dup2(nowhere.get(), fd);
+    }
+    constexpr int kPlace = 3;
+    if (pipe.get() != kPlace) {
+        ::dup2(pipe.get(), kPlace);
+        (void)pipe.release();  // closed below
+    }
+    ::syscall(SYS_close_range, static_cast<unsigned>(kPlace + 1), ~0U, 0U);
+    return Fd(kPlace);
+}
+
+// True when the agent said that nothing is left to guard; false when it is gone.
+bool listen(const Fd& pipe, std::vector<Session>& sessions) {
+    while (true) {
+        pid_t record = 0;  // records are smaller than PIPE_BUF, so they arrive whole
+        const ssize_t count = ::read(pipe.get(), &record, sizeof record);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count != static_cast<ssize_t>(sizeof record)) {
+            return false;
+        }
+        if (record == kDismissed) {
+            return true;
+        }
+        const auto leader = read_process(record);
+        sessions.push_back(Session{record, leader ? leader->start_ticks : 0});
+    }
+}
+
+std::vector<pid_t> still_the_same(const std::vector<Session>& sessions) {
+    std::vector<pid_t> leaders;
+    for (const Session& session : sessions) {
+        const auto leader = read_process(session.leader);
+        if (!leader || leader->start_ticks == session.start_ticks) {
+            leaders.push_back(session.leader);
+        }
+    }
+    return leaders;
+}
+
+void empty_families(const std::string& nonce, const std::vector<Session>& sessions) {
+    FamilyQuery query;
+    query.nonce = nonce;
+    query.adopted_strangers = false;
+    const auto give_up_at = std::chrono::steady_clock::now() + kPatience;
+    std::chrono::milliseconds pause = kFirstPause;
+    for (int empty_sweeps = 0; empty_sweeps < 2 && std::chrono::steady_clock::now() < give_up_at;) {
+        query.sessions = still_the_same(sessions);
+        empty_sweeps = sweep(query, SIGKILL).empty() ? empty_sweeps + 1 : 0;
+        if (empty_sweeps < 2) {
+            std::this_thread::sleep_for(pause);
+            pause = std::min<std::chrono::milliseconds>(2 * pause, kLongestPause);
+        }
+    }
+}
+
+[[noreturn]] void guard_main(Fd pipe, const std::string& nonce) {
+    become_background_process();
+    const Fd only = keep_only(std::move(pipe));
+    std::vector<Session> sessions;
+    if (!listen(only, sessions)) {
+        empty_families(nonce, sessions);
+    }
+    ::_exit(0);
+}
+
+void send(const Fd& pipe, pid_t record) {
+    while (::write(pipe.get(), &record, sizeof record) < 0 && errno == EINTR) {
+    }
+}
+
+}  // namespace
+
+Result<Guard> Guard::start(const std::string& nonce) {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+        return fail(std::string("cannot make the guard's pipe: ") + std::strerror(errno));
+    }
+    Fd read_end(ends[0]);
+    Fd write_end(ends[1]);
+    const pid_t pid = ::fork();
+    if (pid < 0) {
+        return fail(std::string("cannot start the guard process: ") + std::strerror(errno));
+    }
+    if (pid == 0) {
+        write_end.reset();
+        guard_main(std::move(read_end), nonce);
+    }
+    ::fcntl(write_end.get(), F_SETFL, O_NONBLOCK);  // a guard that somebody stopped must not stop the agent
+    return Guard(pid, std::move(write_end));
+}
+
+void Guard::note_session(pid_t session) {
+    if (session != ::getsid(0)) {  // the agent's own session holds more than workers
+        send(pipe_, session);
+    }
+}
+
+void Guard::dismiss() {
+    if (!pipe_) {
+        return;
+    }
+    const Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0U)));
+    send(pipe_, kDismissed);
+    pipe_.reset();
+    pollfd ended{pidfd.get(), POLLIN, 0};
+    constexpr int kLimitMilliseconds = 1000;
+    if (::poll(&ended, 1, kLimitMilliseconds) <= 0) {
+        ::kill(pid_, SIGKILL);
+    }
+    ::waitpid(pid_, nullptr, 0);
+}
+
+}  // namespace ddl::os

@@ -1,0 +1,43 @@
+// Processes as /proc shows them. Used by family, guard and process only.
+//
+// Everything here races with the processes it looks at: one that vanishes in the middle is simply not in the result,
+// and what cannot be read (another user's environment) counts as empty. Nothing here signals or reaps.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ddl::os {
+
+struct ProcessFacts {
+    pid_t pid = -1;
+    pid_t parent = -1;
+    pid_t session = -1;
+    char state = '?';
+    std::uint64_t start_ticks = 0;  // since boot; with the pid it names one process for good
+    std::string command;
+
+    // Ended and not reaped yet. A leader whose other threads go on running is shown as Z too, but is not meant.
+    bool ended = false;
+};
+
+// The text of /proc/<pid>/stat. The command may hold blanks and parentheses.
+[[nodiscard]] std::optional<ProcessFacts> parse_stat(std::string_view text);
+[[nodiscard]] std::optional<ProcessFacts> read_process(pid_t pid);
+[[nodiscard]] std::vector<ProcessFacts> all_processes();
+
+[[nodiscard]] std::vector<pid_t> children_of(pid_t pid);
+// All below `pid`, but not below the pids in `spared`, which are left out themselves.
+[[nodiscard]] std::vector<ProcessFacts> descendants_of(pid_t pid, const std::vector<pid_t>& spared);
+
+// The serial in an environment block (NAME=VALUE, each ended by NUL) that has the spawn id of this very nonce.
+[[nodiscard]] std::optional<int> spawn_serial(std::string_view environment, std::string_view nonce);
+[[nodiscard]] std::string read_environment(pid_t pid);
+[[nodiscard]] std::string read_wait_channel(pid_t pid);
+
+}  // namespace ddl::os
