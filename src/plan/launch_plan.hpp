@@ -121,8 +121,8 @@ struct LaunchPlan {
     std::string events_file;  // --events FILE: JSON lines; empty: none
     std::string result_file;  // --result-file; empty: none
     bool exit_code_class = false;
-    std::string store_compat = "auto";      // auto | 1.13 | 2.1: opcode table of pre-2.2 clients
-    std::vector<std::string> store_allow;   // --store-allow: CIDRs, or "any"
+    std::string store_compat = "auto";     // auto | 1.13 | 2.1: opcode table of pre-2.2 clients
+    std::vector<std::string> store_allow;  // --store-allow: CIDRs, or "any"
 };
 
 // The place of one worker in a round: all that a worker's environment needs beyond the plan.
