@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -34,6 +35,7 @@ struct StoreServer::Impl {
     struct Client {
         std::shared_ptr<Connection> connection;
         std::string address;
+        bool spoke = false;
         bool member = false;           // of the allow-list, not only let in because everybody is
         std::string first_bytes;       // of a stranger, until they tell what it is
         std::unique_ptr<Timer> limit;  // for those
@@ -54,6 +56,9 @@ struct StoreServer::Impl {
     Impl(const Impl&) = delete;
     Impl& operator=(const Impl&) = delete;
 
+    [[nodiscard]] std::uint16_t port() const {
+        return listener != nullptr ? listener->port() : options.port;
+    }
     void admit(os::Fd fd, const std::string& address, std::string_view first_bytes);
     void begin(ConnectionId id, std::string_view first_bytes);
     void read(ConnectionId id, std::string_view bytes);
@@ -76,6 +81,7 @@ struct StoreServer::Impl {
     std::unordered_map<ConnectionId, Client> clients;
     std::uint64_t last_id = 0;
     Refusals refusals;
+    std::set<std::string> noted;
     std::shared_ptr<bool> alive = std::make_shared<bool>(true);  // for posted calls
 };
 
@@ -102,14 +108,14 @@ void StoreServer::Impl::admit(os::Fd fd, const std::string& address, std::string
     }
     const bool member = service->members.contains(address);
     if (!member && !service->any) {
-        if (const auto line = refusals.count(address, listener->port())) {
+        if (const auto line = refusals.count(address, port())) {
             warn(*line);
         }
         return;
     }
     const ConnectionId id{++last_id};
     auto connection = Connection::open(loop, std::move(fd), core::kMaxUnsentBytes);
-    clients.emplace(id, Client{connection, address, member, {}, nullptr, false});
+    clients.emplace(id, Client{.connection = connection, .address = address, .member = member});
     sessions.opened(id, address, os::now());
     service->silent.add(address, number(id));
     begin(id, first_bytes);
@@ -132,13 +138,18 @@ void StoreServer::Impl::begin(ConnectionId id, std::string_view first_bytes) {
 }
 
 void StoreServer::Impl::read(ConnectionId id, std::string_view bytes) {
-    const auto found = clients.find(id);
-    if (found == clients.end()) {
+    if (!clients.contains(id)) {
         return;
     }
-    service->silent.spoke(found->second.address, number(id));
-    if (!found->second.member) {
-        watch_stranger(id, found->second, bytes);
+    Client& client = clients.at(id);
+    if (!client.spoke) {
+        // An old client opens a second, silent connection before it speaks; that one must be known by now.
+        client.spoke = true;
+        service->silent.spoke(client.address, number(id));
+        listener->accept_waiting();
+    }
+    if (!client.member) {
+        watch_stranger(id, client, bytes);
     }
     perform(sessions.received(id, bytes));
     go_on(id);
@@ -200,7 +211,9 @@ void StoreServer::Impl::perform(core::StoreReaction reaction) {
         }
     }
     for (const std::string& note : reaction.notes) {
-        warn(note);
+        if (noted.insert(note).second) {  // the same for a thousand clients
+            warn(note);
+        }
     }
 }
 
@@ -245,17 +258,23 @@ void StoreServer::Impl::drained(ConnectionId id) {
 }
 
 Result<std::unique_ptr<StoreServer>> StoreServer::bind(Loop& loop, StoreOptions options) {
-    const auto compat = core::parse_old_release(options.compat);
-    if (!compat.has_value()) {
-        return tl::unexpected(compat.error());
-    }
     auto listener = Listener::bind(loop, options.reach, options.port);
     if (!listener.has_value()) {
         return tl::unexpected(listener.error());
     }
-    auto impl = std::make_unique<Impl>(loop, std::move(options), *compat);
-    impl->listener = std::move(*listener);
-    return std::unique_ptr<StoreServer>(new StoreServer(std::move(impl)));
+    auto server = without_port(loop, std::move(options));
+    if (server.has_value()) {
+        (*server)->impl_->listener = std::move(*listener);
+    }
+    return server;
+}
+
+Result<std::unique_ptr<StoreServer>> StoreServer::without_port(Loop& loop, StoreOptions options) {
+    const auto compat = core::parse_old_release(options.compat);
+    if (!compat.has_value()) {
+        return tl::unexpected(compat.error());
+    }
+    return std::unique_ptr<StoreServer>(new StoreServer(std::make_unique<Impl>(loop, std::move(options), *compat)));
 }
 
 StoreServer::StoreServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
@@ -264,7 +283,7 @@ StoreServer::StoreServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
 StoreServer::~StoreServer() = default;
 
 std::uint16_t StoreServer::port() const {
-    return impl_->listener->port();
+    return impl_->port();
 }
 
 Result<void> StoreServer::serve(AllowList allow, int ranks_per_address) {
@@ -273,10 +292,13 @@ Result<void> StoreServer::serve(AllowList allow, int ranks_per_address) {
         return tl::unexpected(members.error());
     }
     reset();
-    auto opened = impl_->listener->open(
-        {.accepted = [impl = impl_.get()](os::Fd fd,
-                                          const std::string& address) { impl->admit(std::move(fd), address, {}); },
-         .warn = impl_->options.warn});
+    Result<void> opened;
+    if (impl_->listener != nullptr) {
+        opened = impl_->listener->open(
+            {.accepted = [impl = impl_.get()](os::Fd fd,
+                                              const std::string& address) { impl->admit(std::move(fd), address, {}); },
+             .warn = impl_->options.warn});
+    }
     if (opened.has_value()) {
         impl_->service.emplace(
             Impl::Service{allow.any, std::move(*members), SilentConnections(silent_limit(ranks_per_address))});
@@ -285,7 +307,9 @@ Result<void> StoreServer::serve(AllowList allow, int ranks_per_address) {
 }
 
 void StoreServer::reset() {
-    impl_->listener->close();
+    if (impl_->listener != nullptr) {
+        impl_->listener->close();
+    }
     impl_->close_all();
     impl_->sessions.reset();
     impl_->service.reset();

@@ -37,6 +37,8 @@ class StoreServer {
 public:
     // Takes the port. Error names the address, the port and, where it can be found, the pid that has it.
     [[nodiscard]] static Result<std::unique_ptr<StoreServer>> bind(Loop& loop, StoreOptions options);
+    // One that is only handed connections by adopt(), from a port (options.port) that somebody else listens on.
+    [[nodiscard]] static Result<std::unique_ptr<StoreServer>> without_port(Loop& loop, StoreOptions options);
     ~StoreServer();
 
     [[nodiscard]] std::uint16_t port() const;

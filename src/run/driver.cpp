@@ -1,0 +1,331 @@
+#include "run/driver.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <utility>
+
+#include "base/text.hpp"
+#include "core/restart_policy.hpp"
+#include "os/clock.hpp"
+#include "os/host.hpp"
+#include "run/report.hpp"
+#include "run/settings.hpp"
+
+namespace ddl::run {
+namespace {
+
+constexpr auto kLookAgain = std::chrono::milliseconds(500);
+constexpr auto kLeaveLimit = std::chrono::seconds(2);
+constexpr auto kLeavePause = std::chrono::milliseconds(1);
+
+}  // namespace
+
+Driver::Driver(const plan::LaunchPlan& plan, DriverParts parts, Console& console)
+    : plan_(plan),
+      parts_(std::move(parts)),
+      console_(console),
+      pump_(loop_, plan, [this](const std::string& text) { console_.warn(text); }),
+      store_(loop_, plan, [this](const std::string& text) { console_.warn(text); }),
+      workers_(loop_, plan, parts_.nonce, parts_.guard, pump_, parts_.events,
+               [this](core::AgentEvent event) { put(std::move(event)); }),
+      agent_(agent_settings(plan, parts_.nonce), os::now()) {
+}
+
+Driver::~Driver() = default;
+
+int Driver::run() {
+    signal_watch_ = loop_.watch_readable(parts_.signals.fd(), [this] { signal_ready(); });
+    find_host();
+    work();
+    if (!exit_code_ || !loop_stopped_) {
+        loop_.run();
+    }
+    signal_watch_.reset();
+    pump_.close_round();
+    parts_.guard.dismiss();
+    return *exit_code_;
+}
+
+// ---- who hosts the coordinator ----------------------------------------------------------------------------------
+
+void Driver::find_host() {
+    const plan::RendezvousPlan& rendezvous = plan_.rendezvous;
+    if (rendezvous.kind == plan::Rendezvous::kLocal || rendezvous.is_host.value_or(false)) {
+        become_host();
+    } else if (rendezvous.is_host.has_value()) {
+        become_guest();
+    } else if (rendezvous.kind == plan::Rendezvous::kStatic) {
+        rendezvous.node_rank == 0 ? become_host() : become_guest();
+    } else {
+        net::resolve(loop_, rendezvous.endpoint.host,
+                     [this](Result<std::vector<std::string>> found) { host_found(std::move(found)); });
+    }
+}
+
+// The owner of the endpoint's address hosts, whatever the machine is called. A name may not be known yet: look again
+// until the agent's join deadline.
+void Driver::host_found(Result<std::vector<std::string>> addresses) {
+    if (!addresses) {
+        put(core::AgentEvent(core::SessionRetry{addresses.error().message}));
+        next_look_ = os::now() + kLookAgain;
+    } else {
+        const std::vector<std::string> own = os::interface_addresses();
+        const bool mine = std::any_of(addresses->begin(), addresses->end(), [&](const std::string& address) {
+            return std::find(own.begin(), own.end(), plain_address(address)) != own.end();
+        });
+        mine ? become_host() : become_guest();
+    }
+    work();
+}
+
+void Driver::become_host() {
+    const plan::RendezvousPlan& rendezvous = plan_.rendezvous;
+    if (rendezvous.kind != plan::Rendezvous::kLocal) {
+        net::HubCallbacks callbacks;
+        callbacks.arrived = [this](PeerId peer, std::string address) {
+            put(core::CoordinatorEvent(core::PeerArrived{peer, std::move(address)}));
+            work();
+        };
+        callbacks.received = [this](PeerId peer, wire::Message message) {
+            put(core::CoordinatorEvent(core::PeerSaid{peer, std::move(message)}));
+            work();
+        };
+        callbacks.gone = [this](PeerId peer, std::string why) {
+            put(core::CoordinatorEvent(core::PeerGone{peer, std::move(why)}));
+            work();
+        };
+        callbacks.store_client = [this](int fd, std::string first_bytes) {
+            store_.adopt(fd, std::move(first_bytes));
+        };
+        auto hub = net::AgentHub::listen(loop_, rendezvous.endpoint.port, std::move(callbacks));
+        if (!hub) {
+            put(core::AgentEvent(core::SystemFailed{"rendezvous: " + hub.error().message}));
+            return;
+        }
+        hub_ = std::move(*hub);
+    }
+    coordinator_.emplace(coordinator_settings(plan_), os::now());
+    put(core::CoordinatorEvent(core::PeerArrived{PeerId::kLocal, ""}));
+    put(core::AgentEvent(core::SessionUp{""}));
+}
+
+void Driver::become_guest() {
+    net::LinkCallbacks callbacks;
+    const auto forward = [this](auto make) {
+        return [this, make](auto value) {
+            put(core::AgentEvent(make(std::move(value))));
+            work();
+        };
+    };
+    callbacks.up = forward([](std::string own) { return core::SessionUp{std::move(own)}; });
+    callbacks.received = forward([](wire::Message message) { return core::FromCoordinator{std::move(message)}; });
+    callbacks.down = forward([](std::string why) { return core::SessionDown{std::move(why)}; });
+    callbacks.retrying = forward([](std::string why) { return core::SessionRetry{std::move(why)}; });
+    const plan::Endpoint& endpoint = plan_.rendezvous.endpoint;
+    link_ = std::make_unique<net::AgentLink>(loop_, endpoint.host, endpoint.port, std::move(callbacks));
+}
+
+// ---- the queue --------------------------------------------------------------------------------------------------
+
+void Driver::put(Event event) {
+    queue_.push_back(std::move(event));
+}
+
+void Driver::work() {
+    if (working_) {
+        return;
+    }
+    working_ = true;
+    while (!queue_.empty()) {
+        const Event event = std::move(queue_.front());
+        queue_.pop_front();
+        const auto perform_all = [this](const auto& effects) {
+            for (const auto& effect : effects) {
+                std::visit([this](const auto& e) { perform(e); }, effect);
+            }
+        };
+        if (const auto* of_agent = std::get_if<core::AgentEvent>(&event)) {
+            perform_all(agent_.step(*of_agent, os::now()));
+        } else if (coordinator_) {
+            perform_all(coordinator_->step(std::get<core::CoordinatorEvent>(event), os::now()));
+        }
+    }
+    working_ = false;
+    leave_when_told();
+    arm();
+}
+
+void Driver::arm() {
+    std::optional<Instant> next;
+    const auto consider = [&next](std::optional<Instant> deadline) {
+        if (deadline && (!next || *deadline < *next)) {
+            next = deadline;
+        }
+    };
+    consider(agent_.next_deadline());
+    consider(coordinator_ ? coordinator_->next_deadline() : std::nullopt);
+    consider(pump_.next_deadline());
+    consider(next_look_);
+    consider(leave_by_ ? std::optional(os::now() + kLeavePause) : std::nullopt);
+    loop_.set_alarm(next, [this] { alarm(); });
+}
+
+void Driver::alarm() {
+    const Instant now = os::now();
+    const auto due = [now](std::optional<Instant> deadline) {
+        return deadline && *deadline <= now;
+    };
+    if (due(agent_.next_deadline())) {
+        put(core::AgentEvent(core::AgentTime{}));
+    }
+    if (coordinator_ && due(coordinator_->next_deadline())) {
+        put(core::CoordinatorEvent(core::TimePassed{}));
+    }
+    if (due(pump_.next_deadline())) {
+        pump_.tick(now);
+    }
+    if (due(next_look_)) {
+        next_look_.reset();
+        find_host();
+    }
+    work();
+}
+
+void Driver::signal_ready() {
+    while (const std::optional<int> signal = parts_.signals.next()) {
+        if (exit_code_) {  // only others are waited for: no more patience
+            leave();
+            return;
+        }
+        put(core::AgentEvent(core::SignalCame{*signal}));
+    }
+    work();
+}
+
+// ---- effects of the agent ---------------------------------------------------------------------------------------
+
+void Driver::perform(const core::ToCoordinator& effect) {
+    if (coordinator_) {
+        put(core::CoordinatorEvent(core::PeerSaid{PeerId::kLocal, effect.message}));
+    } else if (link_) {
+        link_->send(effect.message);
+    }
+}
+
+void Driver::perform(const core::PrepareStore& /*effect*/) {
+    const Result<std::uint16_t> port = store_.prepare();
+    if (port) {
+        put(core::AgentEvent(core::StorePrepared{*port}));
+    } else {
+        put(core::AgentEvent(core::SystemFailed{"worker store: " + port.error().message}));
+    }
+}
+
+void Driver::perform(const core::CloseStore& /*effect*/) {
+    store_.close();
+    pump_.close_round();
+}
+
+void Driver::perform(const core::StartWorkers& effect) {
+    const wire::Assignment& round = effect.assignment;
+    parts_.events.write("round", {{"generation", static_cast<std::int64_t>(round.generation.number())},
+                                  {"restart_count", round.restart_count},
+                                  {"group_rank", round.group_rank},
+                                  {"world_size", round.world_size}});
+    if (!round.serves_store) {
+        store_.withdraw();
+    } else if (auto served = store_.serve(round.store_clients, round.world_size); !served) {
+        put(core::AgentEvent(core::SystemFailed{"worker store: " + served.error().message}));
+        return;
+    }
+    workers_.start(round, effect.job_id);
+}
+
+void Driver::perform(const core::SignalWorkers& effect) {
+    workers_.signal(effect.local_ranks, effect.signal);
+}
+
+void Driver::perform(const core::SweepFamilies& effect) {
+    workers_.sweep(effect.signal);
+}
+
+void Driver::perform(const core::Say& effect) {
+    switch (effect.severity) {
+        case core::Severity::kInfo:
+            console_.note(effect.text);
+            break;
+        case core::Severity::kWarning:
+            console_.warn(effect.text);
+            break;
+        case core::Severity::kError:
+            console_.error(effect.text);
+            break;
+    }
+}
+
+void Driver::perform(const core::Report& effect) {
+    const wire::JobOver& over = effect.over;
+    pump_.close_round();
+    parts_.events.write("job_over", {{"exit_code", over.exit_code}, {"restart_count", over.restart_count}},
+                        {{"why", over.why}});
+    if (over.exit_code != 0) {
+        console_.block(failure_report(over));
+    }
+    if (!plan_.result_file.empty()) {
+        std::ofstream file(plan_.result_file);
+        file << result_json(over) << "\n";
+        if (!file.flush()) {
+            console_.warn("cannot write --result-file " + plan_.result_file);
+        }
+    }
+    reported_exit_code_ = plan_.exit_code_class ? exit_code_class(over) : over.exit_code;
+}
+
+void Driver::perform(const core::Finish& effect) {
+    exit_code_ = reported_exit_code_.value_or(effect.exit_code);
+    leave_by_ = os::now() + kLeaveLimit;
+    if (link_) {
+        link_->close_when_sent();
+    }
+}
+
+// ---- effects of the coordinator ---------------------------------------------------------------------------------
+
+void Driver::perform(const core::SendTo& effect) {
+    if (effect.peer == PeerId::kLocal) {
+        put(core::AgentEvent(core::FromCoordinator{effect.message}));
+    } else if (hub_) {
+        hub_->send(effect.peer, effect.message);
+    }
+}
+
+void Driver::perform(const core::DropPeer& effect) {
+    if (effect.peer != PeerId::kLocal && hub_) {
+        hub_->drop(effect.peer);
+    }
+}
+
+void Driver::perform(const core::CoordinationEnded& /*effect*/) {
+    coordination_ended_ = true;
+}
+
+// ---- leaving ----------------------------------------------------------------------------------------------------
+
+// The coordinator's process stays until the other agents have left; every process stays until its last words are sent.
+void Driver::leave_when_told() {
+    if (!exit_code_ || (coordinator_ && !coordination_ended_)) {
+        return;
+    }
+    const bool all_sent = (!hub_ || hub_->idle()) && (!link_ || link_->idle());
+    if (all_sent || *leave_by_ <= os::now()) {
+        leave();
+    }
+}
+
+void Driver::leave() {
+    loop_stopped_ = true;
+    loop_.stop();
+}
+
+}  // namespace ddl::run

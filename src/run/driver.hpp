@@ -1,0 +1,97 @@
+// Joins the pure core to the world: every readiness becomes an event, every effect a call.
+//
+// One per process, on the main thread. A callback from the loop puts an event into the queue; the queue is worked off
+// (step, perform effects, which may queue more), and the loop's alarm is set to the nearest deadline of core and logs.
+// So a handler never nests and core sees one event at a time.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/agent.hpp"
+#include "core/coordinator.hpp"
+#include "net/agent_sessions.hpp"
+#include "net/loop.hpp"
+#include "os/guard.hpp"
+#include "os/signals.hpp"
+#include "plan/launch_plan.hpp"
+#include "run/console.hpp"
+#include "run/event_log.hpp"
+#include "run/log_pump.hpp"
+#include "run/store_host.hpp"
+#include "run/workers.hpp"
+
+namespace ddl::run {
+
+struct DriverParts {
+    os::SignalSource signals;
+    os::Guard guard;
+    std::string nonce;
+    EventLog events;
+};
+
+class Driver {
+public:
+    Driver(const plan::LaunchPlan& plan, DriverParts parts, Console& console);
+    ~Driver();
+
+    // Blocks until this node's part of the job is over; returns the process's exit code.
+    [[nodiscard]] int run();
+
+private:
+    using Event = std::variant<core::AgentEvent, core::CoordinatorEvent>;
+
+    void find_host();
+    void host_found(Result<std::vector<std::string>> addresses);
+    void become_host();
+    void become_guest();
+
+    void put(Event event);
+    void work();
+    void arm();
+    void alarm();
+    void signal_ready();
+
+    void perform(const core::ToCoordinator& effect);
+    void perform(const core::PrepareStore& effect);
+    void perform(const core::CloseStore& effect);
+    void perform(const core::StartWorkers& effect);
+    void perform(const core::SignalWorkers& effect);
+    void perform(const core::SweepFamilies& effect);
+    void perform(const core::Say& effect);
+    void perform(const core::Report& effect);
+    void perform(const core::Finish& effect);
+    void perform(const core::SendTo& effect);
+    void perform(const core::DropPeer& effect);
+    void perform(const core::CoordinationEnded& effect);
+
+    void leave_when_told();
+    void leave();
+
+    const plan::LaunchPlan& plan_;
+    DriverParts parts_;
+    Console& console_;
+    net::Loop loop_;
+    LogPump pump_;
+    StoreHost store_;
+    Workers workers_;
+    core::Agent agent_;
+    std::optional<core::Coordinator> coordinator_;
+    std::unique_ptr<net::AgentHub> hub_;
+    std::unique_ptr<net::AgentLink> link_;
+    std::unique_ptr<net::Watch> signal_watch_;
+    std::deque<Event> queue_;
+    bool working_ = false;
+    std::optional<Instant> next_look_;  // for the endpoint's owner
+    std::optional<Instant> leave_by_;   // with what is still to be sent
+    std::optional<int> reported_exit_code_;
+    std::optional<int> exit_code_;  // set once this node's part is over
+    bool coordination_ended_ = false;
+    bool loop_stopped_ = false;
+};
+
+}  // namespace ddl::run

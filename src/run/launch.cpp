@@ -1,0 +1,95 @@
+#include "run/launch.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "core/restart_policy.hpp"
+#include "os/host.hpp"
+#include "os/process.hpp"
+#include "run/driver.hpp"
+
+namespace ddl::run {
+namespace {
+
+constexpr int kNonceBytes = 8;
+
+plan::FileFacts probe(const std::string& path) {
+    plan::FileFacts facts;
+    struct stat info {};
+    if (::stat(path.c_str(), &info) != 0) {
+        return facts;
+    }
+    facts.exists = true;
+    facts.is_directory = S_ISDIR(info.st_mode);
+    facts.executable = ::access(path.c_str(), X_OK) == 0;
+    const os::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    char bytes[4];
+    const ssize_t got = file ? ::read(file.get(), bytes, sizeof bytes) : 0;
+    facts.first_bytes.assign(bytes, static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    return facts;
+}
+
+// TERM and INT always end the job in order, whatever --signals-to-handle leaves out.
+std::vector<int> handled_signals(const plan::LaunchPlan& plan) {
+    std::vector<int> signals = plan.supervision.signals;
+    signals.insert(signals.end(), {SIGTERM, SIGINT});
+    std::sort(signals.begin(), signals.end());
+    signals.erase(std::unique(signals.begin(), signals.end()), signals.end());
+    return signals;
+}
+
+Result<DriverParts> prepare(const plan::LaunchPlan& plan) {
+    ::signal(SIGPIPE, SIG_IGN);
+    const std::string nonce = os::random_hex(kNonceBytes);
+    auto signals = os::SignalSource::open(handled_signals(plan));
+    if (!signals) {
+        return tl::unexpected(signals.error());
+    }
+    auto guard = os::Guard::start(nonce);
+    if (!guard) {
+        return tl::unexpected(guard.error());
+    }
+    if (auto subreaper = os::become_subreaper(); !subreaper) {
+        return tl::unexpected(subreaper.error());
+    }
+    Result<EventLog> events = plan.events_file.empty() ? EventLog() : EventLog::open(plan.events_file);
+    if (!events) {
+        return tl::unexpected(events.error());
+    }
+    return DriverParts{std::move(*signals), std::move(*guard), nonce, std::move(*events)};
+}
+
+}  // namespace
+
+plan::HostFacts host_facts(const std::string& invoked_as) {
+    plan::HostFacts facts;
+    facts.host_name = os::host_name();
+    facts.cpus = os::usable_cpus();
+    facts.gpus = os::visible_gpus();
+    facts.stdin_is_terminal = ::isatty(STDIN_FILENO) == 1;
+    facts.environment = os::environment();
+    facts.invoked_as = invoked_as;
+    facts.fresh_id = os::random_hex(kNonceBytes);
+    facts.probe = probe;
+    return facts;
+}
+
+int launch(const plan::LaunchPlan& plan) {
+    Console console(plan.node_name, plan.quiet);
+    Result<DriverParts> parts = prepare(plan);
+    if (!parts) {
+        console.error(parts.error().message);
+        return core::kExitInternal;
+    }
+    for (const std::string& note : plan.notes) {
+        console.note(note);
+    }
+    return Driver(plan, std::move(*parts), console).run();
+}
+
+}  // namespace ddl::run

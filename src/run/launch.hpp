@@ -1,0 +1,18 @@
+// What main does with a validated plan, and the facts about this machine that a plan is made from.
+#pragma once
+
+#include <string>
+
+#include "plan/host_facts.hpp"
+#include "plan/launch_plan.hpp"
+
+namespace ddl::run {
+
+// `invoked_as` is argv[0].
+[[nodiscard]] plan::HostFacts host_facts(const std::string& invoked_as);
+
+// Runs this node's part of the job and blocks until it is over; returns the process's exit code. Must be called on the
+// main thread while it is the only one: it forks the guard first.
+[[nodiscard]] int launch(const plan::LaunchPlan& plan);
+
+}  // namespace ddl::run
