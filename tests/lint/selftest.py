@@ -38,12 +38,14 @@ class IncludeRules(unittest.TestCase):
     def test_rooms(self):
         self.accepted("src/core/a.cpp", '"core/b.hpp"', '"wire/c.hpp"', "<vector>")
         self.accepted("src/net/a.cpp", '"os/fd.hpp"', "<asio.hpp>", "<sys/socket.h>")
-        self.accepted("src/main.cpp", '"cli/options.hpp"', '"run/driver.hpp"')
+        self.accepted("src/main.cpp", '"cli/options.hpp"', '"run/driver.hpp"', '"net/loop.hpp"')
+        self.assertIn("main.cpp is free of the operating system", self.refused("src/main.cpp", "<net/if.h>"))
         self.assertIn("core must not include os", self.refused("src/core/a.cpp", '"os/fd.hpp"'))
         self.assertIn("net must not include os", self.refused("src/net/a.cpp", '"os/process.hpp"'))
         self.assertIn("net must not include plan", self.refused("src/net/a.cpp", '"plan/launch_plan.hpp"'))
         self.assertIn("cli must not include run", self.refused("src/cli/a.cpp", '"run/driver.hpp"'))
         self.assertIn("worker must not include core", self.refused("src/worker/a.cpp", '"core/agent.hpp"'))
+        self.assertIn("write the room", self.refused("src/core/a.cpp", '"agent.hpp"'))
         self.assertIn("no such room", self.refused("src/misc/a.cpp", "<vector>"))
 
     def test_operating_system(self):

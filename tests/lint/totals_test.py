@@ -103,6 +103,12 @@ class Sums(unittest.TestCase):
     def test_strict_spares_gpu_tests_only(self):
         self.assertEqual(self.total(strict=True), (3, 2, 1))
 
+    def test_a_run_without_tests_is_a_failure(self):
+        with tempfile.TemporaryDirectory() as name:
+            (Path(name) / "a.xml").write_text("<testsuite/>", encoding="utf-8")
+            sum_, lines = totals.add_up(Path(name), strict=False)
+            self.assertEqual((sum_.failed, lines), (1, ["FAILED  a: no tests were found"]))
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
