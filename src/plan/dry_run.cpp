@@ -129,8 +129,8 @@ RankPlace sample_place(const LaunchPlan& plan, int local_rank) {
 
 // True for what is not known before the job starts, and then only a placeholder can be shown.
 std::string_view placeholder(const LaunchPlan& plan, const Variable& variable) {
-    if (variable.name == "MASTER_PORT" && !plan.store_ports.fixed()) {
-        return kAtStart;
+    if (variable.name == "MASTER_PORT") {
+        return plan.store_ports.fixed() ? std::string_view() : kAtStart;
     }
     if (variable.name == "TORCHELASTIC_ERROR_FILE") {
         return kAtStart;

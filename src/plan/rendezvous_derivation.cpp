@@ -226,8 +226,9 @@ void read_job(Asked& asked, const HostFacts& host, LaunchPlan& plan) {
     const NodeRange nodes = asked.value(Flag::kNnodes, NodeRange{}, parse_node_range);
     plan.rendezvous.min_nodes = nodes.min;
     plan.rendezvous.max_nodes = nodes.max;
-    plan.rendezvous.job_id_typed = asked.given(Flag::kRdzvId);
-    plan.rendezvous.job_id = asked.value(Flag::kRdzvId, host.fresh_id, parse_job_id);
+    plan.rendezvous.job_id_typed = !asked.text(Flag::kRdzvId).empty();
+    plan.rendezvous.job_id =
+        plan.rendezvous.job_id_typed ? asked.value(Flag::kRdzvId, host.fresh_id, parse_job_id) : host.fresh_id;
     plan.rendezvous.local_addr = asked.value(Flag::kLocalAddr, std::string(), parse_host);
     plan.store_ports = asked.value(Flag::kStorePort, PortRange{}, parse_port_range);
 }
