@@ -9,12 +9,12 @@ struct Options {
     std::string data;        // CSV file; default: digits.csv beside the program
     std::string checkpoint;  // empty: none is written or read
     std::string loss_log;    // JSON lines {"epoch": 1, "loss": 2.1}; empty: none
-    int epochs = 20;
+    int epochs = 30;
     int batch = 64;  // images of a step over all ranks, so that the curve does not depend on their number
     int threads = 1;
     int step_delay_ms = 0;    // makes a run last long enough to break it
     int timeout_ms = 60'000;  // for one collective, and for all ranks to be there
-    double rate = 0.05;
+    double rate = 0.2;
     double momentum = 0.9;
     bool help = false;
 };
