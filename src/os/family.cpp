@@ -30,7 +30,7 @@ std::vector<Candidate> look_around(const FamilyQuery& query) {
         }
         Candidate candidate;
         if (!facts.ended) {
-            candidate.serial = spawn_serial(read_environment(facts.pid), query.nonce);
+            candidate.serial = spawn_serial(settled_environment(facts.pid), query.nonce);
         }
         candidate.facts = std::move(facts);
         candidates.push_back(std::move(candidate));

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -40,9 +41,6 @@ struct Session {
 void become_background_process() {
     ::setsid();
     ::prctl(PR_SET_NAME, "ddl-guard");
-    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGTSTP, SIGALRM}) {
-        ::signal(number, SIG_IGN);
-    }
     if (::chdir("/") != 0) {
         // Only a courtesy to whoever wants to unmount the directory we were started in.
     }
@@ -67,7 +65,7 @@ Fd keep_only(Fd pipe) {
 // True when the agent said that nothing is left to guard; false when it is gone.
 bool listen(const Fd& pipe, std::vector<Session>& sessions) {
     while (true) {
-        pid_t record = 0;  // records are smaller than PIPE_BUF, so they arrive whole
+        pid_t record = 0;
         const ssize_t count = ::read(pipe.get(), &record, sizeof record);
         if (count < 0 && errno == EINTR) {
             continue;
@@ -120,8 +118,9 @@ void empty_families(const std::string& nonce, const std::vector<Session>& sessio
     ::_exit(0);
 }
 
-void send(const Fd& pipe, pid_t record) {
-    while (::write(pipe.get(), &record, sizeof record) < 0 && errno == EINTR) {
+// Never blocks: a guard that somebody stopped must not stop the agent.
+void send_record(const Fd& pipe, pid_t record) {
+    while (::send(pipe.get(), &record, sizeof record, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno == EINTR) {
     }
 }
 
@@ -129,26 +128,31 @@ void send(const Fd& pipe, pid_t record) {
 
 Result<Guard> Guard::start(const std::string& nonce) {
     std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
         return fail(std::string("cannot make the guard's pipe: ") + std::strerror(errno));
     }
     Fd read_end(ends[0]);
     Fd write_end(ends[1]);
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);  // from its first moment on, the guard is deaf to polite signals
     const pid_t pid = ::fork();
-    if (pid < 0) {
-        return fail(std::string("cannot start the guard process: ") + std::strerror(errno));
-    }
+    const int error = errno;
     if (pid == 0) {
         write_end.reset();
         guard_main(std::move(read_end), nonce);
     }
-    ::fcntl(write_end.get(), F_SETFL, O_NONBLOCK);  // a guard that somebody stopped must not stop the agent
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (pid < 0) {
+        return fail(std::string("cannot start the guard process: ") + std::strerror(error));
+    }
     return Guard(pid, std::move(write_end));
 }
 
 void Guard::note_session(pid_t session) {
     if (session != ::getsid(0)) {  // the agent's own session holds more than workers
-        send(pipe_, session);
+        send_record(pipe_, session);
     }
 }
 
@@ -157,7 +161,7 @@ void Guard::dismiss() {
         return;
     }
     const Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0U)));
-    send(pipe_, kDismissed);
+    send_record(pipe_, kDismissed);
     pipe_.reset();
     pollfd ended{pidfd.get(), POLLIN, 0};
     constexpr int kLimitMilliseconds = 1000;

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <memory>
+#include <thread>
 
 #include "base/text.hpp"
 #include "os/family.hpp"
@@ -161,6 +163,8 @@ std::optional<ProcessFacts> parse_stat(std::string_view text) {
     facts.state = fields[0][0];
     facts.start_ticks = *start;
     facts.command = std::string(text.substr(open + 2, close - open - 2));
+    constexpr std::size_t kArgumentsStart = 45;  // field 48, the address where the arguments lie
+    facts.has_image = fields.size() > kArgumentsStart && fields[kArgumentsStart] != "0";
     facts.ended = facts.state == 'X' || (facts.state == 'Z' && *threads <= 1);
     return facts;
 }
@@ -210,8 +214,30 @@ std::optional<int> spawn_serial(std::string_view environment, std::string_view n
     return std::nullopt;
 }
 
-std::string read_environment(pid_t pid) {
-    return read_whole(path_of(pid, "environ")).value_or("");
+std::optional<std::string> read_environment(pid_t pid) {
+    return read_whole(path_of(pid, "environ"));
+}
+
+std::string settled_environment(pid_t pid) {
+    constexpr int kLooks = 200;
+    constexpr auto kPause = std::chrono::microseconds(200);
+    int looks_with_image = 0;  // the first may have been at what comes after the exec, with the text from before
+    for (int look = 0; look < kLooks && looks_with_image < 2; ++look) {
+        auto text = read_environment(pid);
+        if (!text || !text->empty()) {
+            return std::move(text).value_or("");
+        }
+        const auto facts = read_process(pid);
+        if (!facts || facts->ended) {
+            break;
+        }
+        if (facts->has_image) {
+            ++looks_with_image;
+        } else {
+            std::this_thread::sleep_for(kPause);
+        }
+    }
+    return "";
 }
 
 std::string read_wait_channel(pid_t pid) {

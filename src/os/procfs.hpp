@@ -22,6 +22,8 @@ struct ProcessFacts {
     std::uint64_t start_ticks = 0;  // since boot; with the pid it names one process for good
     std::string command;
 
+    // False in the middle of an exec (the environment looks empty then), while ending, and for others' processes.
+    bool has_image = false;
     // Ended and not reaped yet. A leader whose other threads go on running is shown as Z too, but is not meant.
     bool ended = false;
 };
@@ -37,7 +39,10 @@ struct ProcessFacts {
 
 // The serial in an environment block (NAME=VALUE, each ended by NUL) that has the spawn id of this very nonce.
 [[nodiscard]] std::optional<int> spawn_serial(std::string_view environment, std::string_view nonce);
-[[nodiscard]] std::string read_environment(pid_t pid);
+// nullopt when it may not be read, or the process is gone.
+[[nodiscard]] std::optional<std::string> read_environment(pid_t pid);
+// The same, but an exec that is under way is waited for (bounded); empty when there is nothing to read.
+[[nodiscard]] std::string settled_environment(pid_t pid);
 [[nodiscard]] std::string read_wait_channel(pid_t pid);
 
 }  // namespace ddl::os

@@ -1,0 +1,130 @@
+#include "os/guard.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+
+#include "os/family.hpp"
+#include "os/procfs.hpp"
+#include "process_tools.hpp"
+
+namespace ddl::os {
+namespace {
+
+using testing::ends_within;
+using testing::pidfd_of;
+using testing::Pipe;
+using testing::shell;
+
+struct GuardedJob {
+    pid_t agent = -1;
+    Fd guard;
+    Fd worker;
+    Fd runaway;
+};
+
+// An agent with its guard and one worker. `start` is the worker's way to start a child that tries to survive.
+GuardedJob start_job(const std::string& start) {
+    Pipe pipe;
+    GuardedJob job;
+    job.agent = ::fork();
+    if (job.agent == 0) {
+        auto guard = Guard::start("0badcafe");
+        SpawnRequest request =
+            shell(start + " & echo $! $$; exec sleep 60", {std::string(kSpawnIdVariable) + "=0badcafe.1"});
+        request.standard_out = pipe.write_end.get();
+        auto worker = spawn(request);
+        if (!guard || !worker) {
+            ::_exit(1);
+        }
+        guard->note_session(worker->pid);
+        ::dprintf(pipe.write_end.get(), "guard %d\n", guard->pid());
+        ::pause();
+        ::_exit(0);
+    }
+    const std::string guard_mark = "guard ";
+    std::string text;
+    while (text.find(guard_mark) == std::string::npos || text.find('\n') == text.rfind('\n')) {
+        const std::string more = pipe.read_until("\n");
+        if (more.empty()) {
+            return job;
+        }
+        text += more;
+    }
+    const auto guard_at = text.find(guard_mark);
+    job.guard = pidfd_of(std::stoi(text.substr(guard_at + guard_mark.size())));
+    text.erase(guard_at, text.find('\n', guard_at) - guard_at + 1);
+    job.runaway = pidfd_of(std::stoi(text));
+    job.worker = pidfd_of(std::stoi(text.substr(text.find(' '))));
+    return job;
+}
+
+void expect_nothing_left(GuardedJob& job) {
+    ASSERT_TRUE(job.guard);
+    ASSERT_TRUE(job.worker);
+    ASSERT_TRUE(job.runaway);
+    ::kill(job.agent, SIGKILL);
+    EXPECT_TRUE(ends_within(job.worker, 5000));
+    EXPECT_TRUE(ends_within(job.runaway, 5000));
+    EXPECT_TRUE(ends_within(job.guard, 5000)) << "the guard itself ends, too";
+    ::waitpid(job.agent, nullptr, 0);
+}
+
+TEST(Guard, EmptiesTheFamilyOfAKilledAgent) {
+    GuardedJob job = start_job("setsid sleep 60");  // left the session: found by its environment
+    expect_nothing_left(job);
+}
+
+TEST(Guard, FindsAWipedEnvironmentByTheSession) {
+    GuardedJob job = start_job("env -i sleep 60");
+    expect_nothing_left(job);
+}
+
+TEST(Guard, SurvivesPoliteSignals) {
+    GuardedJob job = start_job("setsid sleep 60");
+    ASSERT_TRUE(job.guard);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+        ::syscall(SYS_pidfd_send_signal, job.guard.get(), signal, nullptr, 0U);
+    }
+    expect_nothing_left(job);
+}
+
+TEST(Guard, LeavesAtOnceWhenDismissed) {
+    auto guard = Guard::start("1234");
+    ASSERT_TRUE(guard);
+    const Fd pidfd = pidfd_of(guard->pid());
+    EXPECT_FALSE(ends_within(pidfd, 0));
+    guard->dismiss();
+    EXPECT_TRUE(ends_within(pidfd, 0));
+    EXPECT_EQ(::waitpid(guard->pid(), nullptr, WNOHANG), -1) << "reaped";
+    guard->dismiss();  // harmless
+}
+
+TEST(Guard, HasItsOwnSessionAndNameAndNoneOfOurDescriptors) {
+    Pipe output;
+    auto guard = Guard::start("1234");
+    ASSERT_TRUE(guard);
+    // Once the guard has let go of the write end, which it inherited by fork, the pipe ends.
+    EXPECT_EQ(output.read_until(), "");
+    const auto facts = read_process(guard->pid());
+    ASSERT_TRUE(facts);
+    EXPECT_EQ(facts->command, "ddl-guard");
+    EXPECT_EQ(facts->session, guard->pid());
+    guard->dismiss();
+}
+
+TEST(Guard, IsNotHeldUpByOneThatIsStopped) {
+    auto guard = Guard::start("1234");
+    ASSERT_TRUE(guard);
+    ::kill(guard->pid(), SIGSTOP);
+    constexpr int kMoreThanAPipeHolds = 20000;
+    for (int i = 0; i < kMoreThanAPipeHolds; ++i) {
+        guard->note_session(1);
+    }
+    ::kill(guard->pid(), SIGKILL);
+    guard->dismiss();
+}
+
+}  // namespace
+}  // namespace ddl::os
