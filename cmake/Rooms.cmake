@@ -6,7 +6,9 @@ find_package(tl-expected REQUIRED)
 add_library(ddl_options INTERFACE)
 target_compile_options(ddl_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-  $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>
+  # g++ 12 reports impossible overlaps in std::string's operator+ (GCC bug 105329).
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)
 if(DDLAUNCH_SANITIZE)
   target_compile_options(ddl_options INTERFACE
     -fsanitize=${DDLAUNCH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
