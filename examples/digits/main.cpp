@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "digits: %s\n", error.what());
         code = 2;
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "digits: %s\n", error.what());
+        std::fprintf(stderr, "digits: rank %d of %d: %s\n", group.rank(), group.size(), error.what());
         code = 1;
     }
     std::fflush(nullptr);
