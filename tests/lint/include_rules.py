@@ -28,17 +28,16 @@ class Room:
 ROOMS = {
     "base": Room(libraries={"tl"}),
     "wire": Room({"base"}, libraries={"nlohmann@agent_message*"}),
-    "plan": Room({"base"}, libraries={"nlohmann@*1", "yaml-cpp@*1"}),
+    "plan": Room({"base"}),
     "core": Room({"base", "wire", "plan"}),
     "os": Room({"base"}, posix=True),
-    "net": Room({"base", "wire", "core"}, {"os/fd.hpp", "os/clock.hpp", "os/port_owner.hpp"}, posix=True,
+    "net": Room({"base", "wire", "core"}, {"os/fd.hpp", "os/clock.hpp"}, posix=True,
                 libraries={"asio"}),
     "run": Room({"base", "wire", "plan", "core", "os", "net"}, posix=True,
-                libraries={"spdlog", "fmt", "nlohmann@event_log.cpp", "nlohmann@report.cpp",
-                           "nlohmann@error_file.cpp"}),
+                libraries={"nlohmann@event_log.cpp", "nlohmann@report*.cpp", "nlohmann@error_file.cpp"}),
     "cli": Room({"base", "plan"}, libraries={"CLI@*1"}),
     "worker": Room({"ddlaunch", "base", "wire"}, {"os/fd.hpp"}, posix=True),
-    "main.cpp": Room({"base", "cli", "plan", "run", "net"}),
+    "main.cpp": Room({"base", "cli", "plan", "run", "net", "os"}),
     "ddlaunch": Room(libraries={"nccl@nccl.hpp", "cuda@nccl.hpp", "gloo@gloo.hpp"}),
 }
 
