@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <unordered_map>
 #include <utility>
 
@@ -16,9 +15,8 @@
 namespace ddl::net {
 namespace {
 
-constexpr std::size_t kMaxUnsentBytes = 16U << 20U;            // per session
-constexpr auto kFirstMessageLimit = std::chrono::seconds(10);  // from the first byte to the first whole message
-constexpr int kRanksPerAddress = 64;                           // scales the limit of silent connections
+constexpr std::size_t kMaxUnsentBytes = 16U << 20U;  // per session
+constexpr int kRanksPerAddress = 64;                 // scales the limit of silent connections
 
 }  // namespace
 
@@ -38,6 +36,7 @@ struct AgentHub::Impl {
     };
 
     Loop& loop;
+    Duration first_message_limit;
     std::shared_ptr<const HubCallbacks> callbacks;
     std::unique_ptr<Listener> listener;
     std::unordered_map<std::uint64_t, Newcomer> newcomers;
@@ -47,8 +46,10 @@ struct AgentHub::Impl {
     std::uint64_t last_newcomer = 0;
     std::uint32_t last_peer = 0;
 
-    Impl(Loop& a_loop, HubCallbacks a_callbacks)
-        : loop(a_loop), callbacks(std::make_shared<const HubCallbacks>(std::move(a_callbacks))) {
+    Impl(Loop& a_loop, HubCallbacks a_callbacks, Duration limit)
+        : loop(a_loop),
+          first_message_limit(limit),
+          callbacks(std::make_shared<const HubCallbacks>(std::move(a_callbacks))) {
     }
     ~Impl();
     Impl(const Impl&) = delete;
@@ -114,7 +115,7 @@ void AgentHub::Impl::sniff(std::uint64_t id, std::string_view bytes) {
         case wire::FirstBytes::kNeedMore:
             if (newcomer.limit == nullptr) {
                 newcomer.limit = std::make_unique<Timer>(loop);
-                newcomer.limit->start(kFirstMessageLimit, [this, id] { forget(id); });
+                newcomer.limit->start(first_message_limit, [this, id] { forget(id); });
             }
             break;
         case wire::FirstBytes::kAgentSession:
@@ -139,7 +140,7 @@ void AgentHub::Impl::begin_session(Newcomer newcomer) {
     auto session = std::make_shared<Session>();
     session->connection = newcomer.connection;
     session->limit = std::make_unique<Timer>(loop);
-    session->limit->start(kFirstMessageLimit, [this, peer] { lose(peer, "sent no message after it had connected"); });
+    session->limit->start(first_message_limit, [this, peer] { lose(peer, "sent no message after it had connected"); });
     sessions.emplace(peer, session);
     newcomer.connection->replace_callbacks({.received = [this, peer](std::string_view bytes) { read(peer, bytes); },
                                             .closed = [this, peer](const std::string& why) { lose(peer, why); },
@@ -184,12 +185,13 @@ void AgentHub::Impl::lose(PeerId peer, const std::string& why) {
     keep->gone(peer, why);
 }
 
-Result<std::unique_ptr<AgentHub>> AgentHub::listen(Loop& loop, std::uint16_t port, HubCallbacks callbacks) {
+Result<std::unique_ptr<AgentHub>> AgentHub::listen(Loop& loop, std::uint16_t port, HubCallbacks callbacks,
+                                                   Duration first_message_limit) {
     auto listener = Listener::bind(loop, Reach::kEverywhere, port);
     if (!listener.has_value()) {
         return tl::unexpected(listener.error());
     }
-    auto impl = std::make_unique<Impl>(loop, std::move(callbacks));
+    auto impl = std::make_unique<Impl>(loop, std::move(callbacks), first_message_limit);
     impl->listener = std::move(*listener);
     auto opened = impl->listener->open(
         {.accepted = [hub = impl.get()](os::Fd fd, const std::string& address) { hub->accept(std::move(fd), address); },

@@ -5,13 +5,16 @@
 // again until it is told to stop. Both only move messages; deciding is core's. Callbacks run on the loop's thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "base/time.hpp"
 #include "net/loop.hpp"
 #include "net/store_server.hpp"
 #include "wire/agent_message.hpp"
@@ -28,8 +31,10 @@ struct HubCallbacks {
 class AgentHub {
 public:
     // Listens on the port (dual-stack wildcard). Error names port and, where it can be found, the pid that has it.
-    [[nodiscard]] static Result<std::unique_ptr<AgentHub>> listen(Loop& loop, std::uint16_t port,
-                                                                  HubCallbacks callbacks);
+    // `first_message_limit`: from a connection's first byte to its first whole message.
+    [[nodiscard]] static Result<std::unique_ptr<AgentHub>> listen(
+        Loop& loop, std::uint16_t port, HubCallbacks callbacks,
+        Duration first_message_limit = std::chrono::seconds(10));
     ~AgentHub();
 
     [[nodiscard]] std::uint16_t port() const;

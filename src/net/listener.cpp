@@ -126,10 +126,10 @@ void Listener::close() {
 }
 
 void Listener::watch() {
-    watch_ = loop_.watch_readable(fd_.get(), [this] { on_readable(); });
+    watch_ = loop_.watch_readable(fd_.get(), [this] { accept_waiting(); });
 }
 
-void Listener::on_readable() {
+void Listener::accept_waiting() {
     const std::weak_ptr<const ListenerCallbacks> still_open = callbacks_;
     for (int turn = 0; turn < kAcceptsPerTurn; ++turn) {
         sockaddr_storage address{};

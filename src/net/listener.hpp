@@ -33,11 +33,11 @@ public:
         return port_;
     }
     [[nodiscard]] Result<void> open(ListenerCallbacks callbacks);
-    void close();  // waiting connections are reset; the port stays taken
+    void accept_waiting();  // now, without waiting for the loop's next turn; at most so many
+    void close();           // waiting connections are reset; the port stays taken
 
 private:
     void watch();
-    void on_readable();
     void pause(int error);
 
     Loop& loop_;

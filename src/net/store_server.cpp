@@ -2,7 +2,6 @@
 
 #include <sys/socket.h>
 
-#include <chrono>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -23,8 +22,6 @@ namespace {
 
 using core::ConnectionId;
 
-constexpr auto kHandshakeLimit = std::chrono::seconds(10);
-
 std::uint64_t number(ConnectionId id) {
     return static_cast<std::uint64_t>(id);
 }
@@ -36,10 +33,10 @@ struct StoreServer::Impl {
         std::shared_ptr<Connection> connection;
         std::string address;
         bool spoke = false;
-        bool member = false;           // of the allow-list, not only let in because everybody is
-        std::string first_bytes;       // of a stranger, until they tell what it is
-        std::unique_ptr<Timer> limit;  // for those
-        bool draining = false;         // a call of drained() is posted
+        bool member = false;             // of the allow-list, not only let in because everybody is
+        std::string first_bytes{};       // of a stranger, until they tell what it is
+        std::unique_ptr<Timer> limit{};  // for those
+        bool draining = false;           // a call of drained() is posted
     };
 
     // What was allowed by serve(); none: not serving.
@@ -166,7 +163,7 @@ void StoreServer::Impl::watch_stranger(ConnectionId id, Client& client, std::str
         client.limit.reset();
     } else if (client.limit == nullptr) {
         client.limit = std::make_unique<Timer>(loop);
-        client.limit->start(kHandshakeLimit, [this, id] { drop(id); });
+        client.limit->start(options.handshake_limit, [this, id] { drop(id); });
     }
 }
 

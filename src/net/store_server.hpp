@@ -6,6 +6,7 @@
 // Everything runs on the loop's thread and never blocks.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/time.hpp"
 #include "net/loop.hpp"
 
 namespace ddl::net {
@@ -28,8 +30,9 @@ struct AllowList {
 
 struct StoreOptions {
     Reach reach = Reach::kLoopback;
-    std::uint16_t port = 0;                 // 0: kernel's choice
-    std::string compat = "auto";            // auto | 1.13 | 2.1: opcode table of clients older than 2.2
+    std::uint16_t port = 0;                               // 0: kernel's choice
+    std::string compat = "auto";                          // auto | 1.13 | 2.1: opcode table of clients older than 2.2
+    Duration handshake_limit = std::chrono::seconds(10);  // for clients that only `any` lets in, from their first byte
     std::function<void(std::string)> warn;  // one line per refused address (address, count, flag to set), …
 };
 
