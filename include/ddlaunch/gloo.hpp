@@ -5,23 +5,18 @@
 // transport). Never picks an address by host name: a rank listens where the job's store is reached from.
 #pragma once
 
-#include <arpa/inet.h>
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
-#include <netdb.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <cstdint>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <ddlaunch/route.hpp>
 #include <ddlaunch/store.hpp>
 #include <ddlaunch/worker.hpp>
 
@@ -61,61 +56,20 @@ private:
 
 namespace detail {
 
-// The local address from which packets to an address leave, numeric; empty when no route leads there.
-inline std::string source_towards(const addrinfo& target) {
-    const int fd = ::socket(target.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) {
-        return "";
-    }
-    sockaddr_storage own{};
-    socklen_t length = sizeof own;
-    char text[NI_MAXHOST] = "";
-    // Connecting a datagram socket sends nothing: it only looks the route up.
-    if (::connect(fd, target.ai_addr, target.ai_addrlen) == 0 &&
-        ::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &length) == 0) {
-        ::getnameinfo(reinterpret_cast<sockaddr*>(&own), length, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
-    }
-    ::close(fd);
-    return text;
-}
-
-inline std::string source_towards(const std::string& host, std::uint16_t port) {
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_DGRAM;
-    addrinfo* list = nullptr;
-    const int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
-    if (error != 0) {
-        throw std::runtime_error("address of " + host + ": " + ::gai_strerror(error));
-    }
-    std::string source;
-    for (const addrinfo* at = list; at != nullptr && source.empty(); at = at->ai_next) {
-        source = source_towards(*at);
-    }
-    ::freeaddrinfo(list);
-    if (source.empty()) {
-        throw std::runtime_error("no route leads to " + host + "; set GlooOptions::address");
-    }
-    return source;
-}
-
-inline bool is_loopback(const std::string& address) {
-    return address.rfind("127.", 0) == 0 || address == "::1" || address.rfind("::ffff:127.", 0) == 0;
-}
-
 // Where this rank listens. On the host of the store its name may mean a loopback address (Debian's 127.0.1.1), which is
 // of no use to other nodes; then the route to the first rank that has a real one decides.
 inline std::string listen_address(const World& world, const ddlaunch::Store& shared, const GlooOptions& options) {
     ddlaunch::Store store = shared;
     const std::string own =
-        options.address.empty() ? source_towards(world.master_addr, world.master_port) : options.address;
+        options.address.empty() ? local_address_towards(world.master_addr, world.master_port) : options.address;
     if (world.nodes == 1 || !options.address.empty()) {
         return own;
     }
     store.set("address/" + std::to_string(world.rank), own, options.timeout);
-    for (int rank = 0; is_loopback(own) && rank < world.world_size; ++rank) {
+    for (int rank = 0; is_loopback_address(own) && rank < world.world_size; ++rank) {
         const std::string other = store.get("address/" + std::to_string(rank), options.timeout);
-        if (!is_loopback(other)) {
-            return source_towards(other, world.master_port);
+        if (!is_loopback_address(other)) {
+            return local_address_towards(other, world.master_port);
         }
     }
     return own;
@@ -123,8 +77,8 @@ inline std::string listen_address(const World& world, const ddlaunch::Store& sha
 
 }  // namespace detail
 
-// A Gloo context in which all ranks of the world are connected with each other. Throws StoreError, gloo::Exception or
-// std::runtime_error; after any of these the process should end, since the other ranks can't know.
+// A Gloo context in which all ranks of the world are connected with each other. Throws StoreError or gloo::Exception;
+// after any of these the process should end, since the other ranks can't know.
 [[nodiscard]] inline std::shared_ptr<::gloo::Context> make_gloo_context(const World& world,
                                                                         const ddlaunch::Store& store,
                                                                         const GlooOptions& options = {}) {
