@@ -59,7 +59,7 @@ void Agent::greet() {
     hello.node = settings_.node;
     hello.last = generation_;
     hello.last_group_rank = group_rank_;
-    hello.restart_count = restart_count_;
+    hello.restart_count = restart_count_ + (broken_ ? 1 : 0);
     send(std::move(hello));
 }
 
@@ -70,9 +70,7 @@ void Agent::seek() {
         greet();
         return;
     }
-    if (!seek_until_) {
-        seek_until_ = now_ + settings_.rejoin_timeout;
-    }
+    seek_until_ = now_ + seek_limit();
     seek_notice_at_ = now_ + kFirstSeekNotice;
 }
 
@@ -82,7 +80,6 @@ void Agent::on(const SessionDown& event) {
         return;  // on the way out: nobody is needed any more
     }
     say(Severity::kWarning, "lost the coordinator at " + settings_.endpoint_text + ": " + event.why);
-    seek_until_ = now_ + settings_.rejoin_timeout;
     switch (state_) {
         case State::kJoining:
         case State::kWaiting:
@@ -91,6 +88,7 @@ void Agent::on(const SessionDown& event) {
             break;
         case State::kRunning:
         case State::kFinished:
+            broken_ = true;
             end_workers(Next::kSeek, settings_.restart_grace, SIGTERM);
             break;
         case State::kEnding:
@@ -125,9 +123,9 @@ void Agent::on(const StorePrepared& event) {
     wire::Ready ready;
     ready.ended = generation_;
     ready.store_port = event.port;
-    for (auto& [death, at] : std::exchange(unsent_deaths_, {})) {
-        death.age = now_ - at;
-        ready.deaths.push_back(std::move(death));
+    for (const auto& [death, at] : deaths_) {
+        ready.deaths.push_back(death);
+        ready.deaths.back().age = now_ - at;
     }
     send(std::move(ready));
 }
@@ -161,7 +159,9 @@ void Agent::heard(const wire::Assignment& assignment) {
     base_rank_ = assignment.base_rank;
     restart_count_ = assignment.restart_count;
     group_ = WorkerGroup(settings_.node.workers);
-    unsent_deaths_.clear();
+    deaths_.clear();
+    broken_ = false;
+    clean_ = false;
     effects_.emplace_back(StartWorkers{assignment, job_id_});
 }
 
@@ -170,22 +170,33 @@ void Agent::heard(const wire::Stop& stop) {
         return;
     }
     say(Severity::kWarning, "stopping round " + std::to_string(generation_.number()) + ": " + stop.why);
-    const bool failure = stop.reason == wire::StopReason::kFailure;
-    end_workers(Next::kReadyAgain, failure ? settings_.restart_grace : settings_.shutdown_timeout, SIGTERM);
+    broken_ = stop.reason == wire::StopReason::kFailure;
+    end_workers(Next::kReadyAgain, broken_ ? settings_.restart_grace : settings_.shutdown_timeout, SIGTERM);
 }
 
 void Agent::on(const WorkerStarted& event) {
     group_.started(event.local_rank, event.pid);
+    if (state_ == State::kEnding && group_.state(event.local_rank) == WorkerGroup::State::kRunning) {
+        ending_ = Ending::kWorkers;  // it was being started when the end was decided
+        sweep_at_.reset();
+        effects_.emplace_back(SignalWorkers{{event.local_rank}, killed_ ? SIGKILL : SIGTERM});
+    }
 }
 
 void Agent::on(const StartFailed& event) {
-    group_.start_failed(event.local_rank);
+    if (group_.state(event.local_rank) != WorkerGroup::State::kNotStarted ||
+        group_.start_failed(event.local_rank) != WorkerGroup::State::kFailed) {
+        return;
+    }
     wire::Death death = death_of(event.local_rank, wire::DeathKind::kStartFailed, event.error);
     death.message = event.what;
     note_death(std::move(death));
 }
 
 void Agent::on(const WorkerEnded& event) {
+    if (group_.state(event.local_rank) != WorkerGroup::State::kRunning) {
+        return;
+    }
     const bool success = !event.signalled && event.status == 0;
     const WorkerGroup::State state = group_.ended(event.local_rank, success, event.stopped);
     if (state == WorkerGroup::State::kFailed) {
@@ -204,11 +215,10 @@ void Agent::on(const WorkerEnded& event) {
 }
 
 void Agent::note_death(wire::Death death) {
-    if (state_ == State::kRunning && session_) {
-        send(wire::Failed{generation_, std::move(death)});
-    } else {
-        unsent_deaths_.emplace_back(std::move(death), now_);
+    if (state_ == State::kRunning) {
+        send(wire::Failed{generation_, death});
     }
+    deaths_.emplace_back(std::move(death), now_);
 }
 
 void Agent::check_success() {
@@ -255,36 +265,44 @@ void Agent::on(const SignalCame& event) {
     }
     if (state_ == State::kEnding) {
         next_ = Next::kFinish;
+        say(Severity::kWarning, name + ": leaving once the workers have ended; a second signal kills at once");
         return;
     }
-    say(Severity::kWarning, name + ": ending " + std::to_string(group_.running().size()) + " workers, " +
-                                std::to_string(static_cast<int>(seconds(settings_.shutdown_timeout))) +
-                                " s grace; a second signal ends them at once");
+    const std::size_t running = group_.running().size();
+    say(Severity::kWarning, running == 0 ? name + ": leaving"
+                                         : name + ": ending " + std::to_string(running) +
+                                               (running == 1 ? " worker, " : " workers, ") +
+                                               std::to_string(static_cast<int>(seconds(settings_.shutdown_timeout))) +
+                                               " s grace; a second signal kills at once");
     end_workers(Next::kFinish, settings_.shutdown_timeout, event.signal);
 }
 
 void Agent::on(const AgentTime& /*event*/) {
-    if (due(seek_until_, now_) && state_ == State::kSeeking) {
+    if (due(seek_until_, now_)) {
         const bool first = generation_.counter == 0;
-        const Duration limit = first ? settings_.join_timeout : settings_.rejoin_timeout;
         const std::string reason = last_retry_.empty() ? "no answer" : last_retry_;
         launcher_over(first ? kExitJoinTimeout : kExitTooFewNodes,
                       "no coordinator at " + settings_.endpoint_text + " within " +
-                          std::to_string(static_cast<long>(seconds(limit))) + " s: " + reason);
+                          std::to_string(static_cast<long>(seconds(seek_limit()))) + " s: " + reason);
         return;
     }
-    if (due(seek_notice_at_, now_) && state_ == State::kSeeking) {
+    if (due(seek_notice_at_, now_)) {
         seek_notice_at_ = now_ + kSeekNotice;
         say(Severity::kInfo, "waiting for the coordinator at " + settings_.endpoint_text +
                                  (last_retry_.empty() ? "" : ": " + last_retry_) + left_text());
     }
-    if (state_ == State::kFinished && due(finished_notice_at_, now_)) {
+    if (due(finished_notice_at_, now_)) {
         finished_notice_at_ = now_ + kFinishedNotice;
         say(Severity::kInfo, "all workers of this node have finished; waiting for the other nodes");
     }
     if (state_ == State::kEnding) {
         ending_time();
     }
+}
+
+// Before a job's first round it has yet to form, afterwards it has to come back.
+Duration Agent::seek_limit() const {
+    return generation_.counter == 0 ? settings_.join_timeout : settings_.rejoin_timeout;
 }
 
 std::string Agent::left_text() const {

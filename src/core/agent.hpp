@@ -13,12 +13,15 @@
 //  assignment| -            | -             | start workers  | -                 | -               | -
 //  stop      | -            | -             | -              | end, then ready   | end, then ready | -
 //  job over  | finish       | finish        | finish         | end, then finish  | end, then finish| then finish
+//  started   | -            | -             | -              | note              | -               | end it too
 //  worker end| -            | -             | -              | failed / finished | -               | clear if last
-//  signal    | finish(128+n)| finish(128+n) | leave          | leave             | leave           | leave; 2nd kills
+//  signal    | finish       | leave         | leave          | leave             | leave           | leave; 2nd kills
 //  time      | finish(64/65)| finish(64/65) | -              | -                 | notice          | kill; give up
 //
 // "ending": TERM, the grace, KILL; when the last worker is reaped its family is cleared in sweeps; only then goes the
-// node on to what comes next: ready again, seek again, or finish.
+// node on to what comes next: ready again, seek again, or finish. "leave": say leaving, end, finish(66), or with
+// 128+n as long as no round has started. The store is closed only with the process when the job ends: other nodes'
+// workers may need it in their grace.
 #pragma once
 
 #include <optional>
@@ -161,6 +164,7 @@ private:
     void seek();
     void note_death(wire::Death death);
     void check_success();
+    [[nodiscard]] Duration seek_limit() const;
 
     // Ending (agent_ending.cpp).
     void finish_with(wire::JobOver over);
@@ -186,15 +190,17 @@ private:
     bool session_ = false;
     std::string job_id_;
     Generation generation_;  // of the current or last round
+    bool broken_ = false;    // that round ended by a failure
     int group_rank_ = -1;
     int base_rank_ = 0;
     int restart_count_ = 0;
     WorkerGroup group_;
-    std::vector<std::pair<wire::Death, Instant>> unsent_deaths_;
+    std::vector<std::pair<wire::Death, Instant>> deaths_;  // of the current or last round
 
     // While ending.
     Next next_ = Next::kReadyAgain;
     Ending ending_ = Ending::kWorkers;
+    bool clean_ = true;  // nothing of a worker can be left on this node
     bool killed_ = false;
     bool polite_sweeps_ = false;  // families of workers that succeeded: TERM first
     int empty_sweeps_ = 0;

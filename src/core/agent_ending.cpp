@@ -43,6 +43,8 @@ void Agent::end_workers(Next next, Duration grace, int signal) {
     kill_at_ = now_ + grace;
     give_up_at_.reset();
     finished_notice_at_.reset();
+    seek_until_.reset();
+    seek_notice_at_.reset();
     if (!group_.any_running()) {
         workers_gone();
     } else if (grace == Duration::zero()) {
@@ -63,6 +65,7 @@ void Agent::kill_workers() {
     if (ending_ == Ending::kWorkers) {
         effects_.emplace_back(SignalWorkers{group_.running(), SIGKILL});
     } else {
+        sweep_at_.reset();
         sweep();
     }
 }
@@ -71,7 +74,7 @@ void Agent::workers_gone() {
     ending_ = Ending::kFamilies;
     empty_sweeps_ = 0;
     sweep_pause_ = kFirstSweepPause;
-    if (generation_.counter == 0 || (settings_.keep_children && polite_sweeps_)) {
+    if (clean_ || (settings_.keep_children && polite_sweeps_)) {
         families_gone();
         return;
     }
@@ -106,13 +109,15 @@ void Agent::families_gone() {
     kill_at_.reset();
     give_up_at_.reset();
     sweep_at_.reset();
-    effects_.emplace_back(CloseStore{});
+    clean_ = true;
     switch (next_) {
         case Next::kReadyAgain:
             state_ = State::kJoining;
+            effects_.emplace_back(CloseStore{});
             effects_.emplace_back(PrepareStore{});
             break;
         case Next::kSeek:
+            effects_.emplace_back(CloseStore{});
             seek();
             break;
         case Next::kFinish:

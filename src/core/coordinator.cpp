@@ -1,5 +1,6 @@
 #include "core/coordinator.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text.hpp"
@@ -11,6 +12,8 @@ std::string nodes_text(const wire::JobTerms& terms) {
     const std::string max = std::to_string(terms.max_nodes);
     return terms.min_nodes == terms.max_nodes ? max : std::to_string(terms.min_nodes) + ":" + max;
 }
+
+constexpr int kMaxWorkersPerNode = 4096;
 
 std::string differs(const char* what, const std::string& theirs, const std::string& ours) {
     return std::string(what) + " is " + theirs + " on this node but " + ours + " in the running job";
@@ -42,7 +45,6 @@ std::optional<Instant> Coordinator::next_deadline() const {
 void Coordinator::on(const PeerArrived& event) {
     Peer& peer = peers_[event.peer];
     peer.address = event.address;
-    peer.arrived = now_;
 }
 
 void Coordinator::on(const PeerSaid& event) {
@@ -69,21 +71,38 @@ void Coordinator::on(const PeerGone& event) {
         end_if_deserted();
         return;
     }
-    if (!peer.member || peer.finished || peer.leaving) {
-        settle_if_all_ready();
-        finish_if_all_done();
-        open_if_possible();
+    if (event.peer == PeerId::kLocal) {
+        wire::JobOver over;
+        over.exit_code = kExitInternal;
+        over.origin = wire::ExitOrigin::kLauncher;
+        over.why = "the coordinator's node " + settings_.local_name + " failed: " + event.why;
+        end_job(std::move(over));
+        return;
+    }
+    lose(peer, event.why);
+    settle_if_all_ready();
+    finish_if_all_done();
+    open_if_possible();
+}
+
+void Coordinator::lose(const Peer& peer, const std::string& why) {
+    if (!peer.hello || peer.leaving || peer.finished) {
+        return;
+    }
+    if (!peer.member) {
+        if (phase_ == Phase::kGathering) {
+            say(Severity::kWarning, "node " + peer.hello->node.name + " left (" + why + "): " + roster_text());
+        }
         return;
     }
     wire::Death lost;
     lost.kind = wire::DeathKind::kNodeLost;
     lost.node = peer.hello->node.name;
-    lost.message = event.why;
-    note_death(lost, now_);
+    lost.message = why;
+    note_death(lost);
     if (phase_ == Phase::kRunning) {
         stop_round(wire::StopReason::kFailure, describe(lost));
     }
-    settle_if_all_ready();
 }
 
 void Coordinator::on(const TimePassed& /*event*/) {
@@ -95,15 +114,25 @@ void Coordinator::on(const TimePassed& /*event*/) {
         return true;
     };
     if (due(farewell_until_)) {
-        for (const auto& [id, peer] : std::exchange(peers_, {})) {
+        std::erase_if(peers_, [this](const auto& entry) {
+            const auto& [id, peer] = entry;
+            if (id == PeerId::kLocal) {
+                return false;
+            }
+            say(Severity::kWarning, "node " + (peer.hello ? peer.hello->node.name : peer.address) +
+                                        " did not leave in time: it is not waited for");
             effects_.emplace_back(DropPeer{id});
-        }
+            return true;
+        });
         end_if_deserted();
     }
     if (due(growth_at_)) {
         growth_limit_.reset();
-        stop_round(wire::StopReason::kMembership, "the job grows: " + roster_text());
-        settle_if_all_ready();
+        const bool still_here =
+            std::any_of(peers_.begin(), peers_.end(), [this](const auto& entry) { return may_grow(entry.second); });
+        if (still_here) {
+            stop_round(wire::StopReason::kMembership, "the job grows: " + roster_text());
+        }
     }
     if (last_call_until_ && *last_call_until_ <= now_) {
         open_if_possible();
@@ -124,18 +153,69 @@ void Coordinator::heard(PeerId id, Peer& peer, const wire::Hello& hello) {
         send(id, *over_);
         return;
     }
+    replace_older_session(id, hello);
+    if (phase_ == Phase::kOver) {
+        peer.hello = hello;
+        send(id, *over_);
+        return;
+    }
     const std::string why_not = peer.hello ? "hello was sent twice" : objection(id, hello);
     if (!why_not.empty()) {
-        refuse(id, why_not);
+        refuse(id, "node " + hello.node.name + ": " + why_not);
         return;
     }
     peer.hello = hello;
-    if (hello.last == generation_ && hello.last.counter > 0) {
-        peer.survivor_of = hello.last_group_rank;
+    adopt(peer, hello);
+    if (phase_ == Phase::kOver) {
+        return;
     }
     send(id, wire::Welcome{settings_.terms.job_id, settings_.term});
     if (id != PeerId::kLocal && phase_ == Phase::kGathering) {
         say(Severity::kInfo, "node " + hello.node.name + " (" + peer.address + ") joined: " + roster_text());
+    }
+}
+
+void Coordinator::replace_older_session(PeerId id, const wire::Hello& hello) {
+    const auto older = std::find_if(peers_.begin(), peers_.end(), [&](const auto& entry) {
+        const auto& known = entry.second.hello;
+        return entry.first != id && entry.first != PeerId::kLocal && known &&
+               known->node.incarnation == hello.node.incarnation && known->node.name == hello.node.name;
+    });
+    if (older != peers_.end()) {
+        const PeerId older_id = older->first;
+        effects_.emplace_back(DropPeer{older_id});
+        on(PeerGone{older_id, "it has connected again"});
+    }
+}
+
+// What an agent knows of the job's last round: its own place there, and all that a restarted coordinator has forgotten.
+void Coordinator::adopt(Peer& peer, const wire::Hello& hello) {
+    const bool knows_more = hello.last.counter > last_counter_;
+    if (knows_more) {
+        last_counter_ = hello.last.counter;
+        restart_count_ = std::max(restart_count_, hello.restart_count);
+    }
+    const bool placed = hello.last_group_rank >= 0 && hello.last_group_rank < settings_.terms.max_nodes;
+    if (hello.last.counter == 0 || hello.last.counter != last_counter_ || !placed) {
+        return;
+    }
+    peer.survivor_of = hello.last_group_rank;
+    if (generation_.counter > 0) {
+        return;
+    }
+    if (knows_more) {
+        places_.clear();
+    }
+    const auto rank = static_cast<std::size_t>(hello.last_group_rank);
+    places_.resize(std::max(places_.size(), rank + 1));
+    places_[rank] = {hello.node.name, hello.node.workers};
+    wire::Death lost;
+    lost.kind = wire::DeathKind::kNodeLost;
+    lost.node = settings_.local_name;
+    lost.message = "it had the coordinator";
+    if (auto over = verdict(lost, restart_count_ - 1, settings_.terms.max_restarts)) {
+        over->deaths.push_back(lost);
+        end_job(std::move(*over));
     }
 }
 
@@ -162,6 +242,10 @@ std::string Coordinator::objection(PeerId id, const wire::Hello& hello) const {
         return "the program or its arguments differ from those of the running job (digest " + theirs.command_digest +
                ", job " + ours.command_digest + ")";
     }
+    if (hello.node.workers < 1 || hello.node.workers > kMaxWorkersPerNode) {
+        return "--nproc-per-node is " + std::to_string(hello.node.workers) + "; possible are 1 to " +
+               std::to_string(kMaxWorkersPerNode);
+    }
     for (const auto& [other_id, other] : peers_) {
         if (other_id != id && other.hello && hello.node.requested_rank &&
             other.hello->node.requested_rank == hello.node.requested_rank && !other.leaving) {
@@ -173,15 +257,13 @@ std::string Coordinator::objection(PeerId id, const wire::Hello& hello) const {
 }
 
 void Coordinator::refuse(PeerId id, const std::string& reason) {
-    const auto& hello = peers_[id].hello;
-    say(Severity::kWarning,
-        "refused " + (hello ? "node " + hello->node.name : "an agent") + " (" + peers_[id].address + "): " + reason);
+    say(Severity::kWarning, "refused the agent at " + peers_[id].address + ": " + reason);
     send(id, wire::Refused{reason});
     effects_.emplace_back(DropPeer{id});
     on(PeerGone{id, "refused"});
 }
 
-void Coordinator::heard(PeerId /*id*/, Peer& peer, const wire::Ready& ready) {
+void Coordinator::heard(PeerId id, Peer& peer, const wire::Ready& ready) {
     if (phase_ == Phase::kOver || peer.leaving) {
         return;
     }
@@ -189,21 +271,38 @@ void Coordinator::heard(PeerId /*id*/, Peer& peer, const wire::Ready& ready) {
     if (peer.member && !of_this_round) {
         return;  // a late word about an older round
     }
-    for (const wire::Death& death : ready.deaths) {
-        note_death(death, now_ - death.age);
+    if (of_this_round) {
+        for (const wire::Death& death : ready.deaths) {
+            note_death(death);
+        }
     }
     peer.ready = true;
     peer.store_port = ready.store_port;
     settle_if_all_ready();
     open_if_possible();
     plan_growth(peer);
+    tell_newcomer(id, peer);
+}
+
+void Coordinator::tell_newcomer(PeerId id, const Peer& peer) {
+    if (phase_ != Phase::kRunning || peer.member || !peer.ready) {
+        return;
+    }
+    if (may_grow(peer)) {
+        send(id, wire::Notice{"the job is running: this node takes part from its next round on, in a moment"});
+    } else if (frozen_) {
+        send(id, wire::Notice{"the job is finishing: this node waits as a spare"});
+    } else {
+        send(id, wire::Notice{"all " + std::to_string(settings_.terms.max_nodes) +
+                              " nodes are taken: this node waits as a spare"});
+    }
 }
 
 void Coordinator::heard(PeerId /*id*/, Peer& peer, const wire::Failed& failed) {
     if (!peer.member || failed.generation != generation_ || (phase_ != Phase::kRunning && phase_ != Phase::kStopping)) {
         return;
     }
-    note_death(failed.death, now_ - failed.death.age);
+    note_death(failed.death);
     if (phase_ == Phase::kRunning) {
         stop_round(wire::StopReason::kFailure, describe(failed.death));
     }
@@ -232,7 +331,7 @@ void Coordinator::heard(PeerId id, Peer& peer, const wire::Leaving& leaving) {
     peer.leaving = true;
     peer.ready = false;
     const std::string why = "node " + peer.hello->node.name + " was stopped by " + signal_text(leaving.signal);
-    const bool started = generation_.counter > 0;
+    const bool started = last_counter_ > 0;
     const bool can_go_on = id != PeerId::kLocal && (!started || count_present() >= settings_.terms.min_nodes);
     if (!can_go_on) {
         wire::JobOver over;
@@ -246,7 +345,7 @@ void Coordinator::heard(PeerId id, Peer& peer, const wire::Leaving& leaving) {
     if (phase_ == Phase::kRunning && peer.member) {
         stop_round(wire::StopReason::kMembership, why);
     }
-    settle_if_all_ready();
+    open_if_possible();
 }
 
 template <class Other>

@@ -11,12 +11,16 @@
 //  failed     | -                    | note death; stop round   | note death              | -
 //  first_exit | -                    | freeze membership        | -                       | -
 //  finished   | -                    | success if all           | -                       | -
-//  leaving    | forget or end        | stop round or end        | forget; settle if all   | -
+//  leaving    | forget or end        | stop round or end        | forget or end           | -
 //  gone       | forget               | node lost; stop round    | node lost; settle if all| forget; ended if none
+//  local gone | end                  | end                      | end                     | ended if none
 //  time       | notice; open; expire | stop round for a growth  | -                       | give up on the rest
 //
-// "settle": every member is ready or gone, so all deaths are known: the first cause decides between another round and
-// the end. Only then do agents hear an exit code, so all of them hear the same one.
+// A hello of an agent that has a session already (its link broke and this end has not noticed) ends the older session
+// first. A hello that knows later rounds than this coordinator comes from before its restart: numbers, places and the
+// restart count go on from there.
+// "settle": every member is ready or gone (a leaving one: gone), so no old worker is left and all deaths are known: the
+// first cause decides between another round and the end. Only then do agents hear an exit code: all hear the same one.
 #pragma once
 
 #include <map>
@@ -54,7 +58,7 @@ struct PeerSaid {
     PeerId peer{};
     wire::Message message;
 };
-struct PeerGone {
+struct PeerGone {  // also of PeerId::kLocal, when the local agent finishes: the job cannot outlive its coordinator
     PeerId peer{};
     std::string why;
 };
@@ -91,7 +95,6 @@ private:
         int survivor_of = -1;       // group rank in the last round it took part in as this process
         bool finished = false;      // all its ranks of the current round exited 0
         bool leaving = false;
-        Instant arrived{};
     };
 
     void on(const PeerArrived& event);
@@ -110,13 +113,18 @@ private:
 
     [[nodiscard]] std::string objection(PeerId id, const wire::Hello& hello) const;
     void refuse(PeerId id, const std::string& reason);
+    void replace_older_session(PeerId id, const wire::Hello& hello);
+    void adopt(Peer& peer, const wire::Hello& hello);
+    void lose(const Peer& peer, const std::string& why);
+    void tell_newcomer(PeerId id, const Peer& peer);
 
     // Rounds (coordinator_rounds.cpp).
     void gather(Duration limit);
     void open_if_possible();
     void open_round();
     void plan_growth(const Peer& peer);
-    void note_death(wire::Death death, Instant at);
+    [[nodiscard]] bool may_grow(const Peer& peer) const;
+    void note_death(wire::Death death);
     void stop_round(wire::StopReason reason, const std::string& why);
     void settle_if_all_ready();
     void settle();
@@ -133,6 +141,7 @@ private:
     [[nodiscard]] int count_ready() const;
     [[nodiscard]] int count_present() const;  // welcomed and not leaving
     [[nodiscard]] int members_running() const;
+    [[nodiscard]] std::string missing_text(int here) const;
     [[nodiscard]] std::string roster_text() const;
     void send_notice(const std::string& text);
 
@@ -143,7 +152,8 @@ private:
     Phase phase_ = Phase::kGathering;
     Instant now_{};
     std::map<PeerId, Peer> peers_;
-    Generation generation_;
+    Generation generation_;            // of this coordinator's current or last round; counter 0 before its first
+    std::uint32_t last_counter_ = 0;   // of the job's last round, an earlier coordinator's included; 0: never started
     std::vector<FormerPlace> places_;  // of the current or last round, by group rank
     std::vector<DatedDeath> deaths_;   // of the current round
     wire::StopReason stop_reason_ = wire::StopReason::kFailure;

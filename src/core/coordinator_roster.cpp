@@ -44,26 +44,47 @@ std::string Coordinator::roster_text() const {
     }
     const int min = settings_.terms.min_nodes;
     const int max = settings_.terms.max_nodes;
-    const int missing = std::max(0, min - static_cast<int>(here.size()));
     std::string text = std::to_string(here.size()) + " of " + (min == max ? "" : std::to_string(min) + " to ") +
                        std::to_string(max) + " nodes here: " + listed(here);
-    std::vector<std::string> absent;
-    for (const FormerPlace& place : places_) {
-        const bool present = std::any_of(peers_.begin(), peers_.end(), [&](const auto& entry) {
-            return entry.second.hello && entry.second.hello->node.name == place.name;
-        });
-        if (!present) {
-            absent.push_back(place.name);
-        }
-    }
-    if (missing > 0) {
-        text += "; missing " + std::to_string(missing) + (absent.empty() ? "" : ", lately lost: " + listed(absent));
-    }
+    text += missing_text(static_cast<int>(here.size()));
     if (gathering_until_ && phase_ == Phase::kGathering) {
         const auto left = std::chrono::ceil<std::chrono::seconds>(*gathering_until_ - now_);
         text += left.count() > 0 ? "; " + std::to_string(left.count()) + " s left" : "";
     }
     return text;
+}
+
+// Names who is missing as far as that can be known: by the last round, else by the node ranks that were asked for.
+std::string Coordinator::missing_text(int here) const {
+    const int missing = settings_.terms.min_nodes - here;
+    if (missing <= 0) {
+        return "";
+    }
+    const auto nobody = [this](auto matches) {
+        return std::none_of(peers_.begin(), peers_.end(), [&](const auto& entry) {
+            return entry.second.hello && !entry.second.leaving && matches(entry.second.hello->node);
+        });
+    };
+    std::vector<std::string> lost;
+    for (const FormerPlace& place : places_) {
+        if (!place.name.empty() && nobody([&](const wire::NodeFacts& node) { return node.name == place.name; })) {
+            lost.push_back(place.name);
+        }
+    }
+    const std::string text = "; missing " + std::to_string(missing);
+    if (!lost.empty()) {
+        return text + ", lately lost: " + listed(lost);
+    }
+    if (!nobody([](const wire::NodeFacts& node) { return !node.requested_rank.has_value(); })) {
+        return text;
+    }
+    std::vector<std::string> ranks;
+    for (int rank = 0; rank < settings_.terms.min_nodes; ++rank) {
+        if (nobody([&](const wire::NodeFacts& node) { return node.requested_rank == rank; })) {
+            ranks.push_back(std::to_string(rank));
+        }
+    }
+    return text + ", node rank " + listed(ranks);
 }
 
 void Coordinator::send_notice(const std::string& text) {

@@ -1,6 +1,7 @@
 // The life of a round: gathering, opening, stopping, settling; and the end of the job.
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/text.hpp"
@@ -12,7 +13,8 @@ namespace {
 constexpr auto kNoticeDelay = std::chrono::seconds(10);
 constexpr auto kGrowthDebounce = std::chrono::seconds(1);
 constexpr auto kGrowthPatience = std::chrono::seconds(5);
-constexpr std::size_t kMaxStoreClients = 8192;
+constexpr std::size_t kMaxStoreClientBytes = wire::kMaxMessageBytes / 2;  // the assignment must fit into a message
+constexpr Duration kLongestAge = std::chrono::hours(24);
 
 }  // namespace
 
@@ -59,7 +61,7 @@ void Coordinator::open_if_possible() {
 void Coordinator::open_round() {
     const std::vector<Candidate> order =
         place(candidates(), places_, static_cast<std::size_t>(settings_.terms.max_nodes));
-    ++generation_.counter;
+    generation_.counter = ++last_counter_;
     phase_ = Phase::kRunning;
     gathering_until_.reset();
     last_call_until_.reset();
@@ -80,10 +82,7 @@ void Coordinator::open_round() {
         send(order[i].peer, complete(std::move(assignments[i]), order));
     }
     for (const auto& [id, peer] : peers_) {
-        if (peer.ready && !peer.member) {
-            send(id, wire::Notice{"all " + std::to_string(settings_.terms.max_nodes) +
-                                  " nodes are taken: this node waits as a spare"});
-        }
+        tell_newcomer(id, peer);
     }
 }
 
@@ -108,16 +107,22 @@ std::string Coordinator::master_address(const Candidate& first) const {
 }
 
 std::vector<std::string> Coordinator::store_clients(const std::vector<Candidate>& order) const {
-    std::vector<std::string> addresses;
+    std::set<std::string> addresses;
+    std::size_t bytes = 0;
+    const auto add = [&](const std::string& address) {
+        constexpr std::size_t kPunctuation = 3;
+        const std::size_t size = address.size() + kPunctuation;
+        if (!address.empty() && bytes + size <= kMaxStoreClientBytes && addresses.insert(address).second) {
+            bytes += size;
+        }
+    };
     for (const Candidate& candidate : order) {
-        addresses.push_back(peers_.at(candidate.peer).address);
-        addresses.insert(addresses.end(), candidate.facts.addresses.begin(), candidate.facts.addresses.end());
+        add(peers_.at(candidate.peer).address);
     }
-    std::erase(addresses, "");
-    std::sort(addresses.begin(), addresses.end());
-    addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-    addresses.resize(std::min(addresses.size(), kMaxStoreClients));
-    return addresses;
+    for (const Candidate& candidate : order) {
+        std::for_each(candidate.facts.addresses.begin(), candidate.facts.addresses.end(), add);
+    }
+    return {addresses.begin(), addresses.end()};
 }
 
 std::vector<Candidate> Coordinator::candidates() const {
@@ -137,10 +142,14 @@ std::vector<Candidate> Coordinator::candidates() const {
     return all;
 }
 
+bool Coordinator::may_grow(const Peer& peer) const {
+    const bool room = places_.size() < static_cast<std::size_t>(settings_.terms.max_nodes);
+    return phase_ == Phase::kRunning && !frozen_ && room && peer.ready && !peer.member && !peer.leaving;
+}
+
 // Nodes that trickle in cost one restart: the round changes when none has come for a moment, or patience ends.
 void Coordinator::plan_growth(const Peer& peer) {
-    const bool room = places_.size() < static_cast<std::size_t>(settings_.terms.max_nodes);
-    if (phase_ != Phase::kRunning || frozen_ || peer.member || !peer.ready || !room) {
+    if (!may_grow(peer)) {
         return;
     }
     if (!growth_limit_) {
@@ -149,8 +158,17 @@ void Coordinator::plan_growth(const Peer& peer) {
     growth_at_ = std::min(now_ + kGrowthDebounce, *growth_limit_);
 }
 
-void Coordinator::note_death(wire::Death death, Instant at) {
-    deaths_.push_back({std::move(death), at});
+// A death may be told twice, by Failed and by Ready, delayed differently: the earlier date is nearer to the truth.
+void Coordinator::note_death(wire::Death death) {
+    const Instant at = now_ - std::clamp(death.age, Duration::zero(), kLongestAge);
+    const auto known = std::find_if(deaths_.begin(), deaths_.end(), [&](const DatedDeath& other) {
+        return death.kind != wire::DeathKind::kNodeLost && other.death.rank == death.rank;
+    });
+    if (known == deaths_.end()) {
+        deaths_.push_back({std::move(death), at});
+    } else {
+        known->at = std::min(known->at, at);
+    }
 }
 
 void Coordinator::stop_round(wire::StopReason reason, const std::string& why) {
@@ -170,7 +188,7 @@ void Coordinator::settle_if_all_ready() {
     }
     const bool all_ready = std::all_of(peers_.begin(), peers_.end(), [](const auto& entry) {
         const Peer& peer = entry.second;
-        return !peer.member || peer.leaving || peer.ready;
+        return !peer.member || peer.ready;
     });
     if (all_ready) {
         settle();
@@ -209,6 +227,10 @@ void Coordinator::finish_if_all_done() {
 }
 
 void Coordinator::expire_gathering() {
+    if (count_ready() >= settings_.terms.min_nodes) {
+        open_round();  // somebody is here but doesn't get ready: not at the cost of the others
+        return;
+    }
     const bool first = generation_.counter == 0;
     wire::JobOver over;
     over.exit_code = first ? kExitJoinTimeout : kExitTooFewNodes;

@@ -57,23 +57,32 @@ std::vector<Candidate> first_order(std::vector<Candidate> candidates) {
     return filled(std::move(slots), std::move(rest));
 }
 
-// The hole that fits a newcomer best: its own old place by name, else one of the same worker count, else any.
-std::optional<std::size_t> best_hole(const Candidate& newcomer, const Slots& slots,
-                                     const std::vector<FormerPlace>& former) {
-    std::optional<std::size_t> best;
-    int best_fit = 0;
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-        if (slots[i]) {
-            continue;
-        }
-        const bool same_name = former[i].name == newcomer.facts.name;
-        const int fit = same_name ? 3 : former[i].workers == newcomer.facts.workers ? 2 : 1;
-        if (fit > best_fit) {
-            best = i;
-            best_fit = fit;
-        }
+// How well a newcomer suits a hole. Who comes back to its own place goes before strangers of the right size.
+enum class Fit : std::uint8_t { kSameName, kSameWorkers, kAny };
+
+bool suits(const Candidate& newcomer, const FormerPlace& hole, Fit fit) {
+    switch (fit) {
+        case Fit::kSameName:
+            return newcomer.facts.name == hole.name;
+        case Fit::kSameWorkers:
+            return newcomer.facts.workers == hole.workers;
+        case Fit::kAny:
+            break;
     }
-    return best;
+    return true;
+}
+
+// Moves the newcomers that suit a hole into it; the others stay, in their order.
+void fill_holes(Slots& slots, const std::vector<FormerPlace>& former, std::vector<Candidate>& newcomers, Fit fit) {
+    std::erase_if(newcomers, [&](Candidate& newcomer) {
+        for (std::size_t i = 0; i < slots.size(); ++i) {
+            if (!slots[i] && suits(newcomer, former[i], fit)) {
+                slots[i] = std::move(newcomer);
+                return true;
+            }
+        }
+        return false;
+    });
 }
 
 std::vector<Candidate> next_order(std::vector<Candidate> candidates, const std::vector<FormerPlace>& former) {
@@ -88,16 +97,11 @@ std::vector<Candidate> next_order(std::vector<Candidate> candidates, const std::
         }
     }
     std::sort(newcomers.begin(), newcomers.end(), comes_before);
-    std::vector<Candidate> rest;
-    for (Candidate& newcomer : newcomers) {
-        if (const auto hole = best_hole(newcomer, slots, former)) {
-            slots[*hole] = std::move(newcomer);
-        } else {
-            rest.push_back(std::move(newcomer));
-        }
+    for (const Fit fit : {Fit::kSameName, Fit::kSameWorkers, Fit::kAny}) {
+        fill_holes(slots, former, newcomers, fit);
     }
     std::erase_if(slots, [](const auto& slot) { return !slot; });
-    return filled(std::move(slots), std::move(rest));
+    return filled(std::move(slots), std::move(newcomers));
 }
 
 void put_reachable_first(std::vector<Candidate>& order) {

@@ -34,6 +34,17 @@ std::string budget_text(int used, int max) {
            std::to_string(max) + ")";
 }
 
+Instant loss_began(const DatedDeath& loss, const std::vector<DatedDeath>& reported) {
+    Instant began = loss.at - kLossLag;
+    for (const DatedDeath& other : reported) {
+        const bool own = other.death.kind != wire::DeathKind::kNodeLost && other.death.node == loss.death.node;
+        if (own && other.at <= loss.at) {
+            began = std::max(began, other.at);
+        }
+    }
+    return began;
+}
+
 }  // namespace
 
 std::string signal_text(int number) {
@@ -42,11 +53,14 @@ std::string signal_text(int number) {
 }
 
 std::vector<wire::Death> in_causal_order(std::vector<DatedDeath> deaths) {
-    const auto dated = [](const DatedDeath& d) {
-        return d.death.kind == wire::DeathKind::kNodeLost ? d.at - kLossLag : d.at;
-    };
+    const std::vector<DatedDeath> reported = deaths;
+    for (DatedDeath& dated : deaths) {
+        if (dated.death.kind == wire::DeathKind::kNodeLost) {
+            dated.at = loss_began(dated, reported);
+        }
+    }
     std::stable_sort(deaths.begin(), deaths.end(),
-                     [&](const DatedDeath& a, const DatedDeath& b) { return dated(a) < dated(b); });
+                     [](const DatedDeath& a, const DatedDeath& b) { return a.at < b.at; });
     std::vector<wire::Death> order;
     for (DatedDeath& dated_death : deaths) {
         order.push_back(std::move(dated_death.death));

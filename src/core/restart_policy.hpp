@@ -26,7 +26,8 @@ struct DatedDeath {
     Instant at{};  // on the coordinator's clock
 };
 
-// A lost host is noticed later than what it does to its peers: a loss within this time after another death comes first.
+// A lost host is noticed later than what it does to its peers: a loss within this time after the death of another
+// node's worker comes first. What the lost node itself had reported before stays before.
 inline constexpr Duration kLossLag = std::chrono::seconds(1);
 
 // First cause first.

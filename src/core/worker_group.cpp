@@ -9,6 +9,11 @@ WorkerGroup::Worker* WorkerGroup::find(int local_rank) {
     return local_rank >= 0 && index < workers_.size() ? &workers_[index] : nullptr;
 }
 
+const WorkerGroup::Worker* WorkerGroup::find(int local_rank) const {
+    const auto index = static_cast<std::size_t>(local_rank);
+    return local_rank >= 0 && index < workers_.size() ? &workers_[index] : nullptr;
+}
+
 void WorkerGroup::started(int local_rank, int pid) {
     if (Worker* worker = find(local_rank); worker != nullptr && worker->state == State::kNotStarted) {
         *worker = {State::kRunning, pid};
@@ -38,11 +43,13 @@ WorkerGroup::State WorkerGroup::start_failed(int local_rank) {
 }
 
 WorkerGroup::State WorkerGroup::state(int local_rank) const {
-    return workers_.at(static_cast<std::size_t>(local_rank)).state;
+    const Worker* worker = find(local_rank);
+    return worker == nullptr ? State::kNotStarted : worker->state;
 }
 
 int WorkerGroup::pid(int local_rank) const {
-    return workers_.at(static_cast<std::size_t>(local_rank)).pid;
+    const Worker* worker = find(local_rank);
+    return worker == nullptr ? 0 : worker->pid;
 }
 
 std::vector<int> WorkerGroup::running() const {

@@ -23,13 +23,14 @@ public:
     }
 
     void started(int local_rank, int pid);
-    // Returns the new state. `success` is an exit with code 0; `stopped` means that the launcher had signalled it.
+    // Returns the state it has then. `success` is an exit with code 0; `stopped` means that the launcher had signalled
+    // it.
     State ended(int local_rank, bool success, bool stopped);
     State start_failed(int local_rank);
 
-    [[nodiscard]] State state(int local_rank) const;
-    [[nodiscard]] int pid(int local_rank) const;
-    [[nodiscard]] std::vector<int> running() const;  // local ranks
+    [[nodiscard]] State state(int local_rank) const;  // kNotStarted for a rank that is not of this node
+    [[nodiscard]] int pid(int local_rank) const;      // 0 when it never started
+    [[nodiscard]] std::vector<int> running() const;   // local ranks
     [[nodiscard]] bool any_running() const;
     [[nodiscard]] bool all_succeeded() const;
     [[nodiscard]] int succeeded() const;
@@ -40,6 +41,7 @@ private:
         int pid = 0;
     };
     [[nodiscard]] Worker* find(int local_rank);
+    [[nodiscard]] const Worker* find(int local_rank) const;
     std::vector<Worker> workers_;
 };
 

@@ -198,8 +198,9 @@ constexpr std::array<Cut, 4> kCuts = {
 
 void shorten(std::string& text, std::size_t limit) {
     if (text.size() > limit) {
-        text.resize(limit);
-        text += "...";
+        constexpr std::string_view kMark = "...";
+        text.resize(limit - kMark.size());
+        text += kMark;
     }
 }
 
@@ -233,6 +234,12 @@ void shorten(Message& message, const Cut& cut) {
         shorten(over->why, 4 * cut.bytes);
     } else if (auto* hello = std::get_if<Hello>(&message)) {
         hello->node.addresses.resize(std::min(hello->node.addresses.size(), kMaxAddresses));
+    } else if (auto* notice = std::get_if<Notice>(&message)) {
+        shorten(notice->text, 4 * cut.bytes);
+    } else if (auto* refused = std::get_if<Refused>(&message)) {
+        shorten(refused->reason, 4 * cut.bytes);
+    } else if (auto* stop = std::get_if<Stop>(&message)) {
+        shorten(stop->why, 4 * cut.bytes);
     }
 }
 
@@ -292,8 +299,8 @@ std::string encode(const Message& message) {
 }
 
 void MessageReader::feed(std::string_view bytes) {
-    if (consumed_ == buffer_.size()) {
-        buffer_.clear();
+    if (2 * consumed_ >= buffer_.size()) {  // moves each byte once at most; what was read doesn't pile up
+        buffer_.erase(0, consumed_);
         consumed_ = 0;
     }
     buffer_ += bytes;

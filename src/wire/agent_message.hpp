@@ -90,7 +90,7 @@ struct Hello {
 struct Ready {
     Generation ended;              // the round that was stopped; {0,0} the first time
     std::uint16_t store_port = 0;  // where this node would serve the next round's worker store
-    std::vector<Death> deaths;     // own deaths of that round that had not been sent by Failed
+    std::vector<Death> deaths;     // all own deaths of that round; `age` dates also those that Failed has told
 
     friend bool operator==(const Ready&, const Ready&) = default;
 };
