@@ -64,8 +64,8 @@ def _second_round(mark, count):
 
 
 def test_exhausted_budget_ends_the_job_everywhere(cluster, ddlaunch):
-    agents = launch_on(cluster(2), ddlaunch, ["--no-python", "/bin/sh", "-c", 'test "$RANK" != 1 || exit 9; sleep 60'],
-                       "--max_restarts=2")
+    program = ["--no-python", "/bin/sh", "-c", 'test "$RANK" != 1 || exit 9; sleep 60']
+    agents = launch_on(cluster(2), ddlaunch, program, "--max_restarts=2")
     for process in agents:
         process.expect(9, 30)
         assert "restart 2 of 2" in process.err and "rank 1" in process.err, process.describe()

@@ -126,8 +126,8 @@ def test_port_in_use_names_the_owner(cluster, ddlaunch, address):
 def test_foreign_bytes_on_the_rendezvous_port_do_no_harm(cluster, ddlaunch):
     hosts = cluster(2)
     first = hosts[0].run(node(ddlaunch, "--nnodes=2"))
-    script = (f"import os,socket,time\nfor data in [b'GET / HTTP/1.1\\r\\n\\r\\n', os.urandom(4096), b'\\xddLA\\x01\\xff\\xff\\xff\\x7f',"
-              f" b'\\xddLA\\x01\\x05\\x00\\x00\\x00hello', b'', b'\\x00']:\n"
+    script = (f"import os,socket,time\nfor data in [b'GET / HTTP/1.1\\r\\n\\r\\n', os.urandom(4096),"
+              f" b'\\xddLA\\x01\\xff\\xff\\xff\\x7f', b'\\xddLA\\x01\\x05\\x00\\x00\\x00hello', b'', b'\\x00']:\n"
               f"    for attempt in range(200):\n"
               f"        try:\n            s=socket.create_connection(('10.77.0.1',{PORT}),2); break\n"
               f"        except ConnectionRefusedError: time.sleep(0.05)\n"

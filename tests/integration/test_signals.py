@@ -48,7 +48,8 @@ def stop_and_expect(process, number, mark):
 
 def test_while_the_coordinator_is_not_there(cluster, ddlaunch, mark, stop_signal):
     host = cluster(2)[1]
-    process = host.run([ddlaunch, "--nnodes=2", "--rdzv_backend=c10d", f"--rdzv_endpoint=h0:{PORT}", *shell("sleep 60")])
+    process = host.run([ddlaunch, "--nnodes=2", "--rdzv_backend=c10d", f"--rdzv_endpoint=h0:{PORT}",
+                        *shell("sleep 60")])
     stop_and_expect(process, stop_signal, mark)
 
 
@@ -131,7 +132,8 @@ def test_training_survives_as_a_checkpoint(run, ddlaunch, digits, tmp_path, mark
 
 def test_stopped_agent_comes_back(run, ddlaunch, mark):
     """SIGSTOP and SIGCONT of the agent do no harm to a running job."""
-    process = started(run(agent(ddlaunch, shell('echo ready; i=0; while [ $i -lt 40 ]; do sleep 0.05; i=$((i+1)); done'))))
+    script = "echo ready; i=0; while [ $i -lt 40 ]; do sleep 0.05; i=$((i+1)); done"
+    process = started(run(agent(ddlaunch, shell(script))))
     os.kill(process.pid, signal.SIGSTOP)
     wait_until(lambda: stat_fields(process.pid)[0] == "T", "the agent is stopped")
     os.kill(process.pid, signal.SIGCONT)

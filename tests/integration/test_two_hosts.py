@@ -9,7 +9,8 @@ EPOCHS = 30
 
 
 def train(cluster, ddlaunch, training, workers, endpoint=None):
-    agents = launch_on(cluster, ddlaunch, ["--no-python", *training.command], workers_per_host=workers, endpoint=endpoint)
+    agents = launch_on(cluster, ddlaunch, ["--no-python", *training.command], workers_per_host=workers,
+                       endpoint=endpoint)
     for process in agents:
         process.expect(0, 90)
     return result_of("".join(process.out for process in agents))

@@ -99,7 +99,7 @@ def kill_after_an_epoch(mark, training, rank, count):
 
 
 def test_many_crashes(run, ddlaunch, torch_python, tmp_path):
-    """Six rounds, in all but the last of which one rank fails right after the group was made: keys of a round never meet the next."""
+    """Six rounds, in all but the last a rank fails after the group was made: no key of one reaches the next."""
     program = ("import os,sys,datetime,torch,torch.distributed as d\n"
                "d.init_process_group('gloo', timeout=datetime.timedelta(seconds=30))\n"
                "n=int(os.environ['TORCHELASTIC_RESTART_COUNT']); t=torch.tensor([float(n)]); d.all_reduce(t)\n"

@@ -22,8 +22,8 @@ DDP_SCRIPT = ROOT / "examples" / "digits" / "train_ddp.py"
 PYTHON = "/usr/bin/python3"
 
 # Variables that would change what is tested when the caller's shell has them.
-FOREIGN = ("PET_", "DDL_", "DDLAUNCH_", "TORCHELASTIC_", "SLURM_", "OMPI_", "PMI", "OMP_NUM", "GLOO_", "MASTER_", "RANK",
-           "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "TORCH_")
+FOREIGN = ("PET_", "DDL_", "DDLAUNCH_", "TORCHELASTIC_", "SLURM_", "OMPI_", "PMI", "OMP_NUM", "GLOO_", "MASTER_",
+           "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "TORCH_")
 
 
 def register_markers(config):

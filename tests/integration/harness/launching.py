@@ -8,7 +8,10 @@ PORT = 29400
 def agent(ddlaunch, program, *flags, nodes=1, workers_here=2, endpoint=None):
     """The launcher's command line; several nodes need an endpoint. Nothing but the program's words follow it."""
     command = [ddlaunch, f"--nproc_per_node={workers_here}"]
-    command += [f"--nnodes={nodes}", f"--rdzv_endpoint={endpoint}", "--rdzv_backend=c10d"] if endpoint else ["--standalone"]
+    if endpoint:
+        command += [f"--nnodes={nodes}", f"--rdzv_endpoint={endpoint}", "--rdzv_backend=c10d"]
+    else:
+        command.append("--standalone")
     return [*command, *flags, *[str(word) for word in program]]
 
 
@@ -16,8 +19,8 @@ def launch_on(cluster, ddlaunch, program, *flags, workers_per_host=None, endpoin
     """One agent on each host, with the given worker counts (default 2 each); returns their processes."""
     counts = workers_per_host or [2] * cluster.count
     target = endpoint or f"h0:{PORT}"
-    return [host.run(agent(ddlaunch, program, *flags, nodes=cluster.count, workers_here=count, endpoint=target), env=env,
-                     name=f"agent-{host.name}")
+    return [host.run(agent(ddlaunch, program, *flags, nodes=cluster.count, workers_here=count, endpoint=target),
+                     env=env, name=f"agent-{host.name}")
             for host, count in zip(cluster, counts)]
 
 

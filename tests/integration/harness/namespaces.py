@@ -26,7 +26,8 @@ def why_not():
     for tool in ("ip", "nsenter", "unshare"):
         if not any(os.access(os.path.join(folder, tool), os.X_OK) for folder in os.get_exec_path()):
             return f"the program {tool} is missing (packages iproute2, util-linux)"
-    tried = subprocess.run(["unshare", "--net", "--uts", "--mount", "true"], capture_output=True, text=True, check=False)
+    tried = subprocess.run(["unshare", "--net", "--uts", "--mount", "true"], capture_output=True, text=True,
+                           check=False)
     return "" if tried.returncode == 0 else f"namespaces are not permitted here: {tried.stderr.strip()}"
 
 

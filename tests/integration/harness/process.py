@@ -52,7 +52,8 @@ class Process:
         try:
             status = self.popen.wait(seconds * TIME_SCALE)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"{self.name} still runs after {seconds * TIME_SCALE:.0f} s\n{self.describe()}") from None
+            text = f"{self.name} still runs after {seconds * TIME_SCALE:.0f} s\n{self.describe()}"
+            raise AssertionError(text) from None
         return 128 - status if status < 0 else status
 
     def expect(self, status, seconds=30.0):
