@@ -1,5 +1,7 @@
 #include "core/store_dialect.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace ddl::core {
@@ -49,10 +51,18 @@ wire::Dialect OldReleaseDetector::decide(ConnectionId connection) {
     }
     Seen& seen = it->second;
     if (!seen.decided) {
-        const bool old = seen.first_byte == kWatchKeyOf1_13 || has_silent_follower(connection, seen);
+        const bool watches = seen.first_byte == kWatchKeyOf1_13 && has_leader(connection, seen);
+        const bool old = watches || has_silent_follower(connection, seen);
         seen.decided = old ? wire::Dialect::k1_13 : wire::Dialect::k2_1;
     }
     return *seen.decided;
+}
+
+bool OldReleaseDetector::has_leader(ConnectionId connection, const Seen& seen) const {
+    const auto& group = by_address_.at(seen.address);
+    const auto end = group.upper_bound(seen.opened);
+    return std::any_of(group.lower_bound(seen.opened - kSilentFollowerWindow), end,
+                       [&](const auto& other) { return other.second < connection; });
 }
 
 bool OldReleaseDetector::has_silent_follower(ConnectionId connection, const Seen& seen) const {

@@ -32,8 +32,9 @@ public:
     void closed(ConnectionId connection);
     void clear();
 
-    // 1.13 if opcode 7 was its first byte, or another connection of its address opened within the window after it and
-    // has sent nothing but, at most, a WATCH_KEY; else 2.1. The answer for a connection never changes.
+    // 1.13 if another connection of its address opened within the window after it and has sent nothing but, at most, a
+    // WATCH_KEY; or if it began with opcode 7 and another one opened within the window before it (without one, the 7
+    // is a DELETE_KEY of 2.1). Else 2.1. The answer for a connection never changes.
     [[nodiscard]] wire::Dialect decide(ConnectionId connection);
 
 private:
@@ -44,6 +45,7 @@ private:
         std::optional<wire::Dialect> decided;
     };
 
+    [[nodiscard]] bool has_leader(ConnectionId connection, const Seen& seen) const;
     [[nodiscard]] bool has_silent_follower(ConnectionId connection, const Seen& seen) const;
 
     std::unordered_map<ConnectionId, Seen> seen_;
