@@ -12,7 +12,7 @@ namespace {
 
 using plan::FlagGroup;
 
-constexpr std::size_t kColumn = 34;
+constexpr std::size_t kColumn = 39;
 
 constexpr std::array<std::pair<FlagGroup, std::string_view>, 7> kGroups = {{
     {FlagGroup::kWorkers, "Workers"},

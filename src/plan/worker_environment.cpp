@@ -68,7 +68,7 @@ void set_elastic(Environment& environment, const LaunchPlan& plan, const RankPla
     const bool agent_serves = plan.worker_store == WorkerStore::kAgent;
     environment.set("TORCHELASTIC_RESTART_COUNT", std::to_string(place.restart_count), "job");
     environment.set("TORCHELASTIC_MAX_RESTARTS", std::to_string(plan.supervision.max_restarts), "--max-restarts");
-    environment.set("TORCHELASTIC_RUN_ID", place.job_id, "--rdzv-id");
+    environment.set("TORCHELASTIC_RUN_ID", place.job_id, plan.rendezvous.job_id_typed ? "--rdzv-id" : "made up");
     environment.set("TORCHELASTIC_USE_AGENT_STORE", agent_serves ? "True" : "False", "--worker-store");
     environment.set("TORCHELASTIC_ERROR_FILE", place.error_file, "--log-dir");
     if (!environment.has("TORCH_NCCL_ASYNC_ERROR_HANDLING")) {
