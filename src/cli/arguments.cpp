@@ -101,7 +101,7 @@ private:
 
     static Result<void> unknown(const std::string& word) {
         const std::optional<std::string> nearest =
-            plan::nearest_flag(std::string_view(word).substr(word.find_first_not_of('-')));
+            plan::nearest_flag(std::string_view(word).substr(std::min(word.find_first_not_of('-'), word.size())));
         return fail(word + ": no such flag; " + (nearest ? "did you mean " + *nearest + "?" : "see --help"));
     }
 
@@ -131,9 +131,12 @@ Result<void> add_variables(plan::Requested& requested, const std::vector<std::st
             continue;
         }
         const std::size_t equals = variable.find('=');
+        if (equals == std::string::npos || equals + 1 == variable.size()) {
+            continue;
+        }
         const std::string name = variable.substr(0, equals);
         const plan::FlagInfo* entry = flag_of_variable(name);
-        if (entry == nullptr || requested[entry->flag] || equals + 1 >= variable.size()) {
+        if (entry == nullptr || requested[entry->flag]) {
             continue;
         }
         std::string text = variable.substr(equals + 1);
