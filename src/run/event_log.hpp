@@ -1,4 +1,7 @@
 // --events FILE: one JSON line per event with a monotonic stamp, for tests, benchmarks and operators.
+//
+// Owned by run::Driver. Several agents may append to one file: each line is a single write. A disk that fills up loses
+// events, never the job.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +17,8 @@ namespace ddl::run {
 class EventLog {
 public:
     EventLog() = default;  // writes nothing
-    [[nodiscard]] static Result<EventLog> open(const std::string& path);  // appends
+    // Appends. `node`: the value of that field; empty: the host's name.
+    [[nodiscard]] static Result<EventLog> open(const std::string& path, std::string node = {});
 
     // {"event": name, "t_ns": CLOCK_BOOTTIME, "node": …, numbers…, texts…}, written with one write().
     void write(const std::string& name, const std::vector<std::pair<std::string, std::int64_t>>& numbers,
@@ -22,6 +26,7 @@ public:
 
 private:
     os::Fd file_;
+    std::string node_;
 };
 
 }  // namespace ddl::run
