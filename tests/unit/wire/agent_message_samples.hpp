@@ -1,0 +1,79 @@
+// One filled-in example of every agent message, no field at its default.
+#pragma once
+
+#include <vector>
+
+#include "wire/agent_message.hpp"
+
+namespace ddl::wire {
+
+inline Death sample_death() {
+    Death death;
+    death.kind = DeathKind::kSignalled;
+    death.rank = 3;
+    death.local_rank = 1;
+    death.node = "n1";
+    death.pid = 411;
+    death.status = 9;
+    death.age = std::chrono::milliseconds(1500);
+    death.message = "out of \"memory\"\n\\";
+    death.stderr_tail = {"line one", "line two \xC3\xA4"};
+    death.error_file = "logs/error.json";
+    return death;
+}
+
+inline Hello sample_hello() {
+    Hello hello;
+    hello.protocol = 7;
+    hello.terms = {"job", true, 2, 4, 3, "c10d", "00ff"};
+    hello.node.name = "n1";
+    hello.node.incarnation = "abc";
+    hello.node.workers = 8;
+    hello.node.role = "trainer";
+    hello.node.requested_rank = 1;
+    hello.node.scheduler_order = 0;
+    hello.node.announced_address = "192.168.7.1";
+    hello.node.connection_address = "10.0.0.2";
+    hello.node.addresses = {"10.0.0.2", "fd00::2"};
+    hello.last = {2, 5};
+    hello.last_group_rank = 1;
+    hello.restart_count = 2;
+    return hello;
+}
+
+inline Assignment sample_assignment() {
+    Assignment assignment;
+    assignment.generation = {1, 6};
+    assignment.restart_count = 3;
+    assignment.group_rank = 1;
+    assignment.group_world_size = 4;
+    assignment.base_rank = 8;
+    assignment.world_size = 32;
+    assignment.base_role_rank = 4;
+    assignment.role_world_size = 16;
+    assignment.master_addr = "h0";
+    assignment.master_port = 65535;
+    assignment.serves_store = true;
+    assignment.store_clients = {"10.0.0.1", "10.0.0.2"};
+    return assignment;
+}
+
+inline std::vector<Message> sample_messages() {
+    Death lost;
+    lost.kind = DeathKind::kNodeLost;
+    lost.node = "n2";
+    return {sample_hello(),
+            Ready{{1, 5}, 40001, {sample_death(), lost}},
+            Failed{{1, 5}, sample_death()},
+            FirstExit{{1, 5}},
+            Finished{{1, 5}},
+            Leaving{15},
+            Welcome{"job", 1},
+            Refused{"--nnodes is 3 on this node but 2 in the running job"},
+            Notice{"2 of 4 nodes here"},
+            sample_assignment(),
+            Stop{{1, 5}, StopReason::kMembership, "the job grows"},
+            JobOver{137, ExitOrigin::kWorker, "rank 3 was killed", {sample_death()}, 3}};
+}
+
+}  // namespace ddl::wire
