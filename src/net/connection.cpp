@@ -223,7 +223,8 @@ void Connection::close_when_sent() {
     }
     end_ = End::kLingering;
     // Closing with unread input would reset the connection and take what we sent last away from the peer.
-    linger_.start(kLingerTime, [self = shared_from_this()] { self->close(); });
+    // The queued read wait keeps this object until then.
+    linger_.start(kLingerTime, [this] { close(); });
     shut_down_sending_if_done();
     wait_readable();
 }
