@@ -75,13 +75,13 @@ void Agent::seek() {
 }
 
 void Agent::on(const SessionDown& event) {
-    session_ = false;
-    if (over_) {
-        return;  // on the way out: nobody is needed any more
+    if (!std::exchange(session_, false) || over_) {
+        return;  // on the way out nobody is needed any more
     }
     say(Severity::kWarning, "lost the coordinator at " + settings_.endpoint_text + ": " + event.why);
     switch (state_) {
         case State::kJoining:
+        case State::kPreparing:
         case State::kWaiting:
             effects_.emplace_back(CloseStore{});
             seek();
@@ -110,13 +110,14 @@ void Agent::on(const FromCoordinator& event) {
 
 void Agent::heard(const wire::Welcome& welcome) {
     if (state_ == State::kJoining) {
+        state_ = State::kPreparing;
         job_id_ = welcome.job_id;
         effects_.emplace_back(PrepareStore{});
     }
 }
 
 void Agent::on(const StorePrepared& event) {
-    if (state_ != State::kJoining) {
+    if (state_ != State::kPreparing) {
         return;
     }
     state_ = State::kWaiting;

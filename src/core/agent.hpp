@@ -3,20 +3,20 @@
 // Owned and driven by run::Driver, which turns descriptors, processes and signals into AgentEvents and performs the
 // AgentEffects. Pure: no clock, no process, no socket. Exactly one Finish comes out, last.
 //
-//            | seeking      | joining       | waiting        | running           | finished        | ending
-//  ----------+--------------+---------------+----------------+-------------------+-----------------+-----------------
-//  up        | say hello    | -             | -              | -                 | -               | hello when ended
-//  down      | -            | seek          | seek           | end, then seek    | end, then seek  | then seek
-//  welcome   | -            | prepare store | -              | -                 | -               | -
-//  port      | -            | say ready     | -              | -                 | -               | -
-//  refused   | finish(2)    | finish(2)     | finish(2)      | end, finish(2)    | end, finish(2)  | then finish(2)
-//  assignment| -            | -             | start workers  | -                 | -               | -
-//  stop      | -            | -             | -              | end, then ready   | end, then ready | -
-//  job over  | finish       | finish        | finish         | end, then finish  | end, then finish| then finish
-//  started   | -            | -             | -              | note              | -               | end it too
-//  worker end| -            | -             | -              | failed / finished | -               | clear if last
-//  signal    | finish       | leave         | leave          | leave             | leave           | leave; 2nd kills
-//  time      | finish(64/65)| finish(64/65) | -              | -                 | notice          | kill; give up
+//            | seeking | joining       | preparing | waiting       | running          | finished         | ending
+//  ----------+---------+---------------+-----------+---------------+------------------+------------------+---------------
+//  up        | hello   | -             | -         | -             | -                | -                | hello when
+//  ended down      | -       | seek          | seek      | seek          | end, then seek   | end, then seek   | then
+//  seek welcome   | -       | prepare store | -         | -             | -                | -                | - port
+//  | -       | -             | ready     | -             | -                | -                | - assignment| - | - |
+//  -         | start workers | -                | -                | - stop      | -       | -             | - | - |
+//  end, then ready  | end, then ready  | - refused   | finish  | finish        | finish    | finish        | end, then
+//  finish | end, then finish | then finish job over  | finish  | finish        | finish    | finish        | end, then
+//  finish | end, then finish | then finish started   | -       | -             | -         | -             | note | -
+//  | end it too worker end| -       | -             | -         | -             | failed, finished | -                |
+//  clear if last signal    | finish  | leave         | leave     | leave         | leave            | leave | leave;
+//  2nd kills time      | finish  | -             | -         | -             | -                | notice           |
+//  kill; give up
 //
 // "ending": TERM, the grace, KILL; when the last worker is reaped its family is cleared in sweeps; only then goes the
 // node on to what comes next: ready again, seek again, or finish. "leave": say leaving, end, finish(66), or with
@@ -134,7 +134,7 @@ public:
     [[nodiscard]] std::optional<Instant> next_deadline() const;
 
 private:
-    enum class State : std::uint8_t { kSeeking, kJoining, kWaiting, kRunning, kFinished, kEnding, kOver };
+    enum class State : std::uint8_t { kSeeking, kJoining, kPreparing, kWaiting, kRunning, kFinished, kEnding, kOver };
     enum class Next : std::uint8_t { kReadyAgain, kSeek, kFinish };
     enum class Ending : std::uint8_t { kWorkers, kFamilies };
 

@@ -112,7 +112,7 @@ void Agent::families_gone() {
     clean_ = true;
     switch (next_) {
         case Next::kReadyAgain:
-            state_ = State::kJoining;
+            state_ = State::kPreparing;
             effects_.emplace_back(CloseStore{});
             effects_.emplace_back(PrepareStore{});
             break;
