@@ -143,7 +143,9 @@ void StoreServer::Impl::read(ConnectionId id, std::string_view bytes) {
         // An old client opens a second, silent connection before it speaks; that one must be known by now.
         client.spoke = true;
         service->silent.spoke(client.address, number(id));
-        listener->accept_waiting();
+        if (listener != nullptr) {
+            listener->accept_waiting();
+        }
     }
     if (!client.member) {
         watch_stranger(id, client, bytes);

@@ -359,6 +359,59 @@ TEST_F(Store, AdoptAppliesTheAllowList) {
     EXPECT_EQ(warnings.size(), 1U);
 }
 
+// The clients of a port on which somebody else listens: only handed over.
+class StoreWithoutPort : public Store {
+protected:
+    void SetUp() override {
+        auto made = StoreServer::without_port(
+            loop, {.reach = Reach::kEverywhere, .port = 29400, .compat = "auto", .warn = [this](std::string line) {
+                       warnings.push_back(std::move(line));
+                   }});
+        ASSERT_TRUE(made.has_value()) << made.error().message;
+        server = std::move(*made);
+    }
+};
+
+TEST_F(StoreWithoutPort, ServesWhoIsHandedOver) {
+    EXPECT_EQ(server->port(), 29400);
+    serve();
+    Handed first;
+    Handed second;
+    server->adopt(first.fd.release(), handshake() + request(wire::op::Wait{{"/k"}}));
+    server->adopt(second.fd.release(), handshake() + request(wire::op::Set{"/k", "v"}));
+    EXPECT_TRUE(first.client.gets(loop, reply(Byte{wire::reply::kStopWaiting})));
+    EXPECT_TRUE(works(second.client));
+}
+
+TEST_F(StoreWithoutPort, RefusesUntilItServesAndAfterReset) {
+    Handed early;
+    server->adopt(early.fd.release(), handshake());
+    EXPECT_TRUE(run_until(loop, [&] { return early.client.ended(); }));
+    serve();
+    Handed served;
+    server->adopt(served.fd.release(), handshake());
+    EXPECT_TRUE(works(served.client));
+    server->reset();
+    EXPECT_TRUE(run_until(loop, [&] { return served.client.ended(); }));
+    Handed late;
+    server->adopt(late.fd.release(), handshake());
+    EXPECT_TRUE(run_until(loop, [&] { return late.client.ended(); }));
+}
+
+TEST_F(StoreWithoutPort, ARefusalNamesThePortThatTheClientUsed) {
+    serve({.any = false, .networks = {"10.0.0.1"}});
+    Handed handed;
+    server->adopt(handed.fd.release(), handshake());
+    ASSERT_EQ(warnings.size(), 1U);
+    EXPECT_NE(warnings.at(0).find("29400"), std::string::npos) << warnings.at(0);
+}
+
+TEST_F(StoreWithoutPort, RefusesAnUnknownCompat) {
+    const auto made =
+        StoreServer::without_port(loop, {.reach = Reach::kLoopback, .port = 1, .compat = "", .warn = nullptr});
+    EXPECT_FALSE(made.has_value());
+}
+
 TEST_F(Store, AnOldClientIsKnownByItsSilentSecondConnection) {
     serve();
     const auto client = connect();
