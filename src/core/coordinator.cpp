@@ -332,7 +332,9 @@ void Coordinator::heard(PeerId id, Peer& peer, const wire::Leaving& leaving) {
     peer.ready = false;
     const std::string why = "node " + peer.hello->node.name + " was stopped by " + signal_text(leaving.signal);
     const bool started = last_counter_ > 0;
-    const bool can_go_on = id != PeerId::kLocal && (!started || count_present() >= settings_.terms.min_nodes);
+    const bool took_part = peer.survivor_of >= 0;
+    const bool enough = !started || !took_part || count_present() >= settings_.terms.min_nodes;
+    const bool can_go_on = id != PeerId::kLocal && enough;
     if (!can_go_on) {
         wire::JobOver over;
         over.exit_code = started ? kExitStopped : kExitSignalBase + leaving.signal;

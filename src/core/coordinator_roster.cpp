@@ -10,12 +10,15 @@ namespace {
 
 constexpr std::size_t kNamesShown = 16;
 
+// `names` may be cut at kNamesShown: a job of thousands builds no texts that nobody will see.
+std::string listed(const std::vector<std::string>& names, std::size_t all) {
+    const std::vector<std::string> shown(
+        names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kNamesShown)));
+    return join(shown, ", ") + (all > shown.size() ? " and " + std::to_string(all - shown.size()) + " more" : "");
+}
+
 std::string listed(const std::vector<std::string>& names) {
-    if (names.size() <= kNamesShown) {
-        return join(names, ", ");
-    }
-    const std::vector<std::string> shown(names.begin(), names.begin() + kNamesShown);
-    return join(shown, ", ") + " and " + std::to_string(names.size() - kNamesShown) + " more";
+    return listed(names, names.size());
 }
 
 }  // namespace
@@ -38,15 +41,19 @@ int Coordinator::members_running() const {
 std::string Coordinator::roster_text() const {
     std::vector<std::string> here;
     for (const auto& [id, peer] : peers_) {
+        if (here.size() == kNamesShown) {
+            break;
+        }
         if (peer.hello && !peer.leaving) {
             here.push_back(peer.hello->node.name + (peer.address.empty() ? "" : " (" + peer.address + ")"));
         }
     }
     const int min = settings_.terms.min_nodes;
     const int max = settings_.terms.max_nodes;
-    std::string text = std::to_string(here.size()) + " of " + (min == max ? "" : std::to_string(min) + " to ") +
-                       std::to_string(max) + " nodes here: " + listed(here);
-    text += missing_text(static_cast<int>(here.size()));
+    const int present = count_present();
+    std::string text = std::to_string(present) + " of " + (min == max ? "" : std::to_string(min) + " to ") +
+                       std::to_string(max) + " nodes here: " + listed(here, static_cast<std::size_t>(present));
+    text += missing_text(present);
     if (gathering_until_ && phase_ == Phase::kGathering) {
         const auto left = std::chrono::ceil<std::chrono::seconds>(*gathering_until_ - now_);
         text += left.count() > 0 ? "; " + std::to_string(left.count()) + " s left" : "";
