@@ -59,6 +59,8 @@ struct AgentHub::Impl {
     void drop_silent(const std::string& address);
     void sniff(std::uint64_t id, std::string_view bytes);
     void forget(std::uint64_t id);
+    [[nodiscard]] std::vector<std::uint64_t> store_clients_of(const std::string& address);
+    void hand_over(const std::vector<std::uint64_t>& ids);
     void begin_session(Newcomer newcomer);
     void read(PeerId peer, std::string_view bytes);
     void lose(PeerId peer, const std::string& why);
@@ -122,16 +124,45 @@ void AgentHub::Impl::sniff(std::uint64_t id, std::string_view bytes) {
             begin_session(std::move(newcomers.extract(found).mapped()));
             break;
         case wire::FirstBytes::kStore:
-        case wire::FirstBytes::kOldStore: {
-            Newcomer client = std::move(newcomers.extract(found).mapped());
-            const auto keep = callbacks;
-            keep->store_client(client.connection->release().release(), std::move(client.bytes));
+            hand_over({id});
             break;
-        }
+        case wire::FirstBytes::kOldStore:
+            hand_over(store_clients_of(newcomer.address));
+            break;
         case wire::FirstBytes::kTls:
         case wire::FirstBytes::kUnknown:
             forget(id);
             break;
+    }
+}
+
+// All newcomers of an address but agents, oldest first. An old client is told from others by the silent connection that
+// follows it, so the store must see those too, and in order. An agent that is caught in between dials again.
+std::vector<std::uint64_t> AgentHub::Impl::store_clients_of(const std::string& address) {
+    listener->accept_waiting();
+    std::vector<std::uint64_t> ids;
+    for (auto& [id, newcomer] : newcomers) {
+        const bool agent = newcomer.bytes.empty()
+                               ? newcomer.connection->next_byte() == wire::kSessionMagic.front()
+                               : newcomer.bytes.front() == static_cast<char>(wire::kSessionMagic.front());
+        if (newcomer.address == address && !agent) {
+            ids.push_back(id);
+        }
+    }
+    std::sort(ids.begin(), ids.end());
+    return ids;
+}
+
+void AgentHub::Impl::hand_over(const std::vector<std::uint64_t>& ids) {
+    std::vector<std::pair<os::Fd, std::string>> clients;
+    for (const std::uint64_t id : ids) {
+        auto node = newcomers.extract(id);
+        silent.spoke(node.mapped().address, id);
+        clients.emplace_back(node.mapped().connection->release(), std::move(node.mapped().bytes));
+    }
+    const auto keep = callbacks;
+    for (auto& [fd, bytes] : clients) {
+        keep->store_client(fd.release(), std::move(bytes));
     }
 }
 

@@ -24,8 +24,9 @@ namespace ddl::net {
 struct HubCallbacks {
     std::function<void(PeerId, std::string address)> arrived;  // numeric, v4-mapped forms normalised
     std::function<void(PeerId, wire::Message)> received;
-    std::function<void(PeerId, std::string why)> gone;                  // once per arrived peer; not after drop()
-    std::function<void(int fd, std::string first_bytes)> store_client;  // takes the descriptor
+    std::function<void(PeerId, std::string why)> gone;  // once per arrived peer; not after drop()
+    // Takes the descriptor. A client older than 2.2 comes with the silent connections of its address: no first bytes.
+    std::function<void(int fd, std::string first_bytes)> store_client;
 };
 
 class AgentHub {

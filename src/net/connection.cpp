@@ -60,9 +60,12 @@ void Connection::replace_callbacks(ConnectionCallbacks callbacks) {
     callbacks_ = std::make_shared<const ConnectionCallbacks>(std::move(callbacks));
 }
 
-bool Connection::has_input() {
-    char byte = 0;
-    return stream_.is_open() && ::recv(fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+std::optional<std::uint8_t> Connection::next_byte() {
+    std::uint8_t byte = 0;
+    if (stream_.is_open() && ::recv(fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
+        return byte;
+    }
+    return std::nullopt;
 }
 
 void Connection::wait_readable() {

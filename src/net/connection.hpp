@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -55,7 +56,10 @@ public:
     [[nodiscard]] int fd() {
         return stream_.native_handle();
     }
-    [[nodiscard]] bool has_input();  // bytes wait to be read
+    [[nodiscard]] std::optional<std::uint8_t> next_byte();  // that waits to be read, if one does; not taken
+    [[nodiscard]] bool has_input() {
+        return next_byte().has_value();
+    }
 
 private:
     enum class End : std::uint8_t { kOpen, kLingering, kBroken, kClosed };

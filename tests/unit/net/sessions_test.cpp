@@ -154,6 +154,40 @@ TEST_F(Hub, HandsOldStoreClientsOver) {
     EXPECT_EQ(store_bytes.at(0), "\x03");
 }
 
+TEST_F(Hub, HandsTheSilentConnectionsOfOldStoreClientsOverInOrder) {
+    const auto first = connect();
+    const auto second = connect();
+    const auto first_silent = connect();
+    PeerId id{};
+    const auto an_agent = agent(id);
+    const auto second_silent = connect();
+    const auto slow_agent = connect();
+    slow_agent->send(magic().substr(0, 2));
+    run_for(loop, 3ms);
+    EXPECT_TRUE(store_fds.empty());
+    const auto late_silent = connect();  // not accepted yet when the bytes are read
+    second->send("\x03");
+    ASSERT_TRUE(run_until(loop, [&] { return store_fds.size() == 5; }));
+    EXPECT_EQ(store_bytes, (std::vector<std::string>{"", "\x03", "", "", ""}));
+    EXPECT_EQ(::send(store_fds.at(0).get(), "1", 1, MSG_NOSIGNAL), 1);
+    EXPECT_EQ(::send(store_fds.at(4).get(), "5", 1, MSG_NOSIGNAL), 1);
+    EXPECT_TRUE(first->gets(loop, "1"));
+    EXPECT_TRUE(late_silent->gets(loop, "5"));
+    slow_agent->send(magic().substr(2));
+    EXPECT_TRUE(run_until(loop, [&] { return peers.size() == 2; }));
+    EXPECT_TRUE(peers.at(id).gone.empty());
+}
+
+TEST_F(Hub, AModernStoreClientComesAlone) {
+    const auto silent = connect();
+    const auto client = connect();
+    client->send(handshake());
+    ASSERT_TRUE(run_until(loop, [&] { return !store_fds.empty(); }));
+    run_for(loop, 3ms);
+    EXPECT_EQ(store_fds.size(), 1U);
+    EXPECT_FALSE(silent->ended());
+}
+
 TEST_F(Hub, ClosesWhatItDoesNotKnow) {
     for (const std::string& bytes :
          {std::string("GET / HTTP/1.1\r\n"), std::string("\x16\x03\x01"), std::string("\xDD\x4C\x41\x02"),
