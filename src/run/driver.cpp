@@ -28,7 +28,10 @@ Driver::Driver(const plan::LaunchPlan& plan, DriverParts parts, Console& console
       pump_(loop_, plan, [this](const std::string& text) { console_.warn(text); }),
       store_(loop_, plan, [this](const std::string& text) { console_.warn(text); }),
       workers_(loop_, plan, parts_.nonce, parts_.guard, pump_, parts_.events,
-               [this](core::AgentEvent event) { put(std::move(event)); }),
+               [this](core::AgentEvent event) {
+                   put(std::move(event));
+                   work();
+               }),
       agent_(agent_settings(plan, parts_.nonce), os::now()) {
 }
 
@@ -38,7 +41,7 @@ int Driver::run() {
     signal_watch_ = loop_.watch_readable(parts_.signals.fd(), [this] { signal_ready(); });
     find_host();
     work();
-    if (!exit_code_ || !loop_stopped_) {
+    if (!loop_stopped_) {
         loop_.run();
     }
     signal_watch_.reset();
@@ -270,7 +273,7 @@ void Driver::perform(const core::Report& effect) {
     parts_.events.write("job_over", {{"exit_code", over.exit_code}, {"restart_count", over.restart_count}},
                         {{"why", over.why}});
     if (over.exit_code != 0) {
-        console_.block(failure_report(over));
+        console_.print(failure_report(over));
     }
     if (!plan_.result_file.empty()) {
         std::ofstream file(plan_.result_file);
@@ -285,6 +288,7 @@ void Driver::perform(const core::Report& effect) {
 void Driver::perform(const core::Finish& effect) {
     exit_code_ = reported_exit_code_.value_or(effect.exit_code);
     leave_by_ = os::now() + kLeaveLimit;
+    put(core::CoordinatorEvent(core::PeerGone{PeerId::kLocal, "its agent has finished"}));
     if (link_) {
         link_->close_when_sent();
     }

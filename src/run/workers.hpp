@@ -1,7 +1,8 @@
 // The hands that start, watch, signal and reap this node's workers and clear their families.
 //
 // Owned by run::Driver. Turns core's effects into system calls and what the kernel says into core's events, which go to
-// `sink` (never from within a call to the core). Must live on the main thread: parent-death signals are bound to it.
+// `sink` (as the last thing that a callback does: what comes of it may start the next round). Must live on the main
+// thread: parent-death signals are bound to it.
 #pragma once
 
 #include <functional>
