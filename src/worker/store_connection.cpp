@@ -55,20 +55,18 @@ Deadline Store::Connection::deadline(Timeout timeout) const {
 }
 
 Store::Call::Call(Connection& connection, Timeout timeout, std::string what, std::string_view since)
-    : connection_(connection),
-      deadline_(connection.deadline(timeout)),
-      what_(std::move(what)),
-      since_(since),
-      turn_(connection.turn, std::defer_lock) {
-    if (!turn_.try_lock() && !turn_.try_lock_until(deadline_.end())) {
-        throw StoreError(StoreErrc::kTimeout, connection.name() + ": " + what_ +
+    : connection_(connection), deadline_(connection.deadline(timeout)), what_(std::move(what)), since_(since) {
+    if (!connection_.turn.take(deadline_)) {
+        throw StoreError(StoreErrc::kTimeout, connection_.name() + ": " + what_ +
                                                   ": another thread's call held the connection until the deadline; "
                                                   "use a clone() where that must not happen");
     }
     if (!connection_.fd) {
-        throw StoreError(StoreErrc::kConnection, connection.name() + ": " + what_ +
-                                                     ": the connection was lost before (" + connection.lost +
-                                                     "); open a new Store");
+        const std::string lost = connection_.lost;
+        connection_.turn.give_back();  // a constructor that throws has no destructor to do it
+        throw StoreError(
+            StoreErrc::kConnection,
+            connection_.name() + ": " + what_ + ": the connection was lost before (" + lost + "); open a new Store");
     }
 }
 

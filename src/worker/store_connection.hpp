@@ -4,6 +4,7 @@
 // receives their replies; whatever leaves the stream out of step closes the connection for good. Throws StoreError.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -17,6 +18,33 @@
 
 namespace ddlaunch {
 
+// Whose turn it is on a connection. A lock with a deadline, made of what ThreadSanitizer of g++ 12 understands, which a
+// std::timed_mutex is not.
+class Turn {
+public:
+    // False if the holder kept it until the end.
+    [[nodiscard]] bool take(const ddl::worker::Deadline& deadline) {
+        std::unique_lock<std::mutex> lock(mutex_);
+        if (!given_back_.wait_until(lock, deadline.end(), [this] { return !taken_; })) {
+            return false;
+        }
+        taken_ = true;
+        return true;
+    }
+    void give_back() {
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            taken_ = false;
+        }
+        given_back_.notify_one();
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable given_back_;
+    bool taken_ = false;
+};
+
 struct Store::Connection {
     // Dials, and shakes hands.
     Connection(std::string host, std::uint16_t port, const StoreOptions& options);
@@ -28,8 +56,8 @@ struct Store::Connection {
     const std::uint16_t port;
     const StoreOptions options;
 
-    // Everything below is guarded by the turn.
-    std::timed_mutex turn;
+    Turn turn;
+    // Everything below belongs to who has the turn.
     ddl::os::Fd fd;
     ddl::wire::ReplyParser replies;
     std::string lost;  // why there is no connection any more
@@ -39,6 +67,12 @@ class Store::Call {
 public:
     // `what` names the call in messages: "add(step)". `since` is the release whose servers know it, if that matters.
     Call(Connection& connection, Timeout timeout, std::string what, std::string_view since = {});
+
+    ~Call() {
+        connection_.turn.give_back();
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
 
     void send(const ddl::wire::Request& request);
 
@@ -70,7 +104,6 @@ private:
     ddl::worker::Deadline deadline_;
     std::string what_;
     std::string_view since_;
-    std::unique_lock<std::timed_mutex> turn_;
 };
 
 }  // namespace ddlaunch
