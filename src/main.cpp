@@ -1,11 +1,10 @@
-// The launcher: argv -> command -> plan -> driver. Nothing is decided here.
+// The launcher: argv -> command -> plan -> run. Nothing is decided here.
 
 #include <cstdio>
 #include <string>
 #include <variant>
 
 #include "cli/options.hpp"
-#include "net/bare_store.hpp"
 #include "os/host.hpp"
 #include "plan/dry_run.hpp"
 #include "plan/make_plan.hpp"
@@ -20,25 +19,16 @@ int complain(const Error& error) {
     return plan::kUsageError;
 }
 
+int print(const std::string& text) {
+    return std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? 1 : 0;
+}
+
 int perform(const cli::PrintText& command, const char* /*invoked_as*/) {
-    std::fputs(command.text.c_str(), stdout);
-    return 0;
+    return print(command.text);
 }
 
 int perform(const cli::ServeStore& command, const char* /*invoked_as*/) {
-    net::BareStoreOptions options;
-    options.reach = command.everywhere ? net::Reach::kEverywhere : net::Reach::kLoopback;
-    options.port = command.port;
-    options.compat = command.compat;
-    options.allow = {command.allow.empty(), command.allow};
-    options.listening = [](const std::string& line) {
-        std::printf("%s\n", line.c_str());
-        std::fflush(stdout);
-    };
-    options.warn = [](const std::string& line) {
-        std::fprintf(stderr, "ddlaunch: %s\n", line.c_str());
-    };
-    const Result<void> served = net::run_bare_store(std::move(options));
+    const Result<void> served = run::serve_store({command.port, command.everywhere, command.compat, command.allow});
     return served ? 0 : complain(served.error());
 }
 
@@ -48,8 +38,7 @@ int perform(const cli::Launch& command, const char* invoked_as) {
     if (!plan) {
         return complain(plan.error());
     }
-    return command.dry_run ? perform(cli::PrintText{plan::describe(*plan, facts.environment)}, invoked_as)
-                           : run::launch(*plan);
+    return command.dry_run ? print(plan::describe(*plan, facts.environment)) : run::launch(*plan);
 }
 
 }  // namespace

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <utility>
 
 #include "core/restart_policy.hpp"
+#include "net/bare_store.hpp"
 #include "os/host.hpp"
 #include "os/process.hpp"
 #include "run/driver.hpp"
@@ -90,6 +92,22 @@ int launch(const plan::LaunchPlan& plan) {
         console.note(note);
     }
     return Driver(plan, std::move(*parts), console).run();
+}
+
+Result<void> serve_store(const BareStore& store) {
+    net::BareStoreOptions options;
+    options.reach = store.everywhere ? net::Reach::kEverywhere : net::Reach::kLoopback;
+    options.port = store.port;
+    options.compat = store.compat;
+    options.allow = {store.allow.empty(), store.allow};
+    options.listening = [](const std::string& line) {
+        std::printf("%s\n", line.c_str());
+        std::fflush(stdout);
+    };
+    options.warn = [](const std::string& line) {
+        std::fprintf(stderr, "ddlaunch: %s\n", line.c_str());
+    };
+    return net::run_bare_store(std::move(options));
 }
 
 }  // namespace ddl::run
