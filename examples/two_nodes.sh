@@ -80,11 +80,15 @@ on() {
 
 up || { echo "two_nodes.sh: cannot make network namespaces: is this container allowed to (CAP_SYS_ADMIN)?" >&2; exit 1; }
 echo "each host runs: ddlaunch --nnodes=2 --rdzv_endpoint=h0:29400 $*"
-on 1 "$ddlaunch" --nnodes=2 --rdzv_endpoint=h0:29400 "$@" > >(sed 's/^/h1| /') 2>&1 &
+exec {prefixed}> >(exec sed -u 's/^/h1| /')
+prefixer=$!
+on 1 "$ddlaunch" --nnodes=2 --rdzv_endpoint=h0:29400 "$@" >&"$prefixed" 2>&1 {prefixed}>&- &
 agents+=($!)
 on 0 "$ddlaunch" --nnodes=2 --rdzv_endpoint=h0:29400 "$@" &
 agents+=($!)
 await "${agents[1]}"
 status=$?
 await "${agents[0]}"
+exec {prefixed}>&-
+await "$prefixer"
 exit $status
