@@ -24,7 +24,7 @@ BAD = [
     (["--nnodes=2", "--rdzv-backend=c10d", "--rdzv-endpoint=localhost:29400", *TRUE], "localhost"),
     (["--nnodes=2", "--rdzv-backend=c10d", *TRUE], "--rdzv-endpoint"),
     (["--nnodes=2", "--rdzv-backend=c10d", "--rdzv-endpoint=h0:99999", *TRUE], "99999"),
-    (["--nnodes=2", "--rdzv-backend=c10d", "--rdzv-endpoint=h0:", *TRUE], "h0:"),
+    (["--nnodes=2", "--rdzv-backend=c10d", "--rdzv-endpoint=h0:", *TRUE], "--rdzv-endpoint"),
     (["--nnodes=2", "--rdzv-backend=zookeeper", "--rdzv-endpoint=h0", *TRUE], "zookeeper"),
     (["--rdzv-conf=join_timeout", *TRUE], "join_timeout"),
     (["--rdzv-conf=join_timeout=soon", *TRUE], "join_timeout"),
@@ -32,7 +32,7 @@ BAD = [
     (["--master-port=0x50", "--nnodes=2", "--node-rank=0", *TRUE], "--master-port"),
     (["--nnodes=2", "--node-rank=2", "--master-addr=10.0.0.1", *TRUE], "--node-rank"),
     (["-r", "9", *TRUE], "9"),
-    (["-t", "0:1,x:2", *TRUE], "x:2"),
+    (["-t", "0:1,x:2", *TRUE], '"x"'),
     (["--local-ranks-filter=0,a", *TRUE], "--local-ranks-filter"),
     (["--signals-to-handle=SIGNONE", *TRUE], "SIGNONE"),
     (["--shutdown-timeout=-3", *TRUE], "--shutdown-timeout"),
@@ -93,8 +93,11 @@ def test_dry_run_shows_everything_and_starts_nothing(run, ddlaunch, tmp_path, ma
 
 
 def test_dry_run_names_the_source_of_each_value(run, ddlaunch):
-    process = run([ddlaunch, "--dry-run", "--max-restarts=3", *TRUE], env={"PET_NPROC_PER_NODE": "2"}).expect(0, 10)
-    assert "--max-restarts" in process.out and "PET_NPROC_PER_NODE" in process.out, process.describe()
+    process = run([ddlaunch, "--dry-run", "--max-restarts=3", *TRUE]).expect(0, 10)
+    lines = [line.strip() for line in process.out.splitlines()]
+    assert any(line.startswith("TORCHELASTIC_MAX_RESTARTS=3") and "--max-restarts" in line for line in lines), lines
+    variables = lines[next(i for i, line in enumerate(lines) if line.startswith("worker 0")) + 1:]
+    assert all(line.endswith(")") and "(" in line for line in variables if line), variables
 
 
 def test_dry_run_needs_no_peers(run, ddlaunch):

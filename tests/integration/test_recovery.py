@@ -73,7 +73,7 @@ def test_exhausted_budget_ends_the_job_everywhere(cluster, ddlaunch):
 
 def test_restart_count_and_generation(run, ddlaunch, tmp_path):
     log = tmp_path / "rounds"
-    script = (f'echo "$TORCHELASTIC_RESTART_COUNT $DDLAUNCH_GENERATION $TORCHELASTIC_MAX_RESTARTS $MASTER_PORT" >> {log};'
+    script = (f'echo "$TORCHELASTIC_RESTART_COUNT $DDLAUNCH_GENERATION $TORCHELASTIC_MAX_RESTARTS" >> {log};'
               'test "$TORCHELASTIC_RESTART_COUNT" = 3')
     run(agent(ddlaunch, ["--no-python", "/bin/sh", "-c", script], "--max_restarts=3", workers_here=1)).expect(0, 30)
     rounds = [line.split() for line in log.read_text().splitlines()]

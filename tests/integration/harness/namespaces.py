@@ -7,6 +7,7 @@ import os
 import subprocess
 
 from .process import Process, die_with_parent
+from .procfs import MARK_VARIABLE
 from .waiting import wait_until
 
 NETWORKS = ("77", "78")  # eth0: 10.77.0.0/16 and fd77::/64, eth1: 10.78.0.0/16 and fd78::/64
@@ -35,7 +36,8 @@ class Holder:
     """A sleeping process that keeps a set of namespaces alive."""
 
     def __init__(self, flags, environment):
-        self.process = subprocess.Popen(["unshare", *flags, "sleep", "infinity"], env=environment,
+        unmarked = {name: value for name, value in environment.items() if name != MARK_VARIABLE}  # not under test
+        self.process = subprocess.Popen(["unshare", *flags, "sleep", "infinity"], env=unmarked,
                                         stdin=subprocess.DEVNULL, preexec_fn=die_with_parent)
         self.pid = self.process.pid
         wait_until(lambda: self._sleeps(), "namespaces are made")
