@@ -8,14 +8,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "integration"))
-from harness.fixtures import FOREIGN  # noqa: E402  (after the path is set)
+from harness.environment import clean_environment  # noqa: E402,F401  (after the path is set)
 
 RESAMPLES = 2000
-
-
-def clean_environment(**more):
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
-    return {**kept, **more}
 
 
 def launcher():

@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-from harness.fixtures import DDP_SCRIPT, FOREIGN, Reference, Training, assert_same_curve, result_of
+from harness.environment import clean_environment
+from harness.fixtures import DDP_SCRIPT, Reference, Training, assert_same_curve, result_of
 from harness.launching import PORT, agent, launch_on, wait_for_workers
 from harness.procfs import assert_nothing_left, environment, workers
 from harness.waiting import wait_until
@@ -123,7 +124,7 @@ def test_same_script_under_torchrun(torch_python, run, tmp_path, ddp_reference):
     """What is compared with: the real torchrun gives the same curve with the same script."""
     launcher = [torch_python, "-m", "torch.distributed.run"]
     asked = subprocess.run([*launcher, "--help"], capture_output=True, text=True, check=False,
-                           env={n: v for n, v in os.environ.items() if not n.startswith(FOREIGN)})
+                           env=clean_environment())
     if asked.returncode != 0:
         pytest.skip(f"{torch_python} has no working torch.distributed.run")
     training = Training(tmp_path, [DDP_SCRIPT], epochs=EPOCHS)

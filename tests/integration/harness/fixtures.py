@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from . import namespaces, procfs
+from .environment import clean_environment
 from .process import Process
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -20,11 +21,6 @@ WORKERS = ROOT / "tests" / "integration" / "workers"
 DIGITS_DATA = ROOT / "examples" / "digits" / "digits.csv"
 DDP_SCRIPT = ROOT / "examples" / "digits" / "train_ddp.py"
 PYTHON = "/usr/bin/python3"
-
-# Variables that would change what is tested when the caller's shell has them.
-FOREIGN = ("PET_", "DDL_", "DDLAUNCH_", "TORCHELASTIC_", "SLURM_", "OMPI_", "PMI", "OMP_NUM", "GLOO_", "MASTER_",
-           "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "TORCH_")
-
 
 def register_markers(config):
     config.addinivalue_line("markers", "release_only: measures the release build; means nothing with sanitizers")
@@ -62,8 +58,7 @@ def mark(request):
 @pytest.fixture
 def environment(mark):
     """A clean environment for programs under test."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
-    return {**kept, procfs.MARK_VARIABLE: mark, procfs.RUN_VARIABLE: procfs.run_identity(), "PYTHONUNBUFFERED": "1"}
+    return {**clean_environment(), procfs.MARK_VARIABLE: mark, procfs.RUN_VARIABLE: procfs.run_identity(), "PYTHONUNBUFFERED": "1"}
 
 
 @pytest.fixture
@@ -162,9 +157,8 @@ class Reference:
         key = tuple(sorted(options.items()))
         if key not in self._known:
             training = Training(self._folder, self._start, name=f"reference{len(self._known)}", **options)
-            clean = {n: v for n, v in os.environ.items() if not n.startswith(FOREIGN)}
-            done = subprocess.run([str(c) for c in training.command], capture_output=True, text=True, env=clean,
-                                  timeout=300, check=True)
+            done = subprocess.run([str(c) for c in training.command], capture_output=True, text=True,
+                                  env=clean_environment(), timeout=300, check=True)
             self._known[key] = (training.losses(), result_of(done.stdout))
         return self._known[key]
 
