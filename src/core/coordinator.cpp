@@ -171,7 +171,7 @@ void Coordinator::heard(PeerId id, Peer& peer, const wire::Hello& hello) {
     }
     send(id, wire::Welcome{settings_.terms.job_id, settings_.term});
     if (id != PeerId::kLocal && phase_ == Phase::kGathering) {
-        say(Severity::kInfo, "node " + hello.node.name + " (" + peer.address + ") joined: " + roster_text());
+        say(Severity::kInfo, "node " + hello.node.name + " (" + peer.address + ") joined: " + count_text());
     }
 }
 

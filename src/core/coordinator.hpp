@@ -142,6 +142,7 @@ private:
     [[nodiscard]] int count_present() const;  // welcomed and not leaving
     [[nodiscard]] int members_running() const;
     [[nodiscard]] std::string missing_text(int here) const;
+    [[nodiscard]] std::string count_text() const;
     [[nodiscard]] std::string roster_text() const;
     void send_notice(const std::string& text);
 

@@ -38,6 +38,13 @@ int Coordinator::members_running() const {
         peers_.begin(), peers_.end(), [](const auto& entry) { return entry.second.member && !entry.second.finished; }));
 }
 
+std::string Coordinator::count_text() const {
+    const int min = settings_.terms.min_nodes;
+    const int max = settings_.terms.max_nodes;
+    return std::to_string(count_present()) + " of " + (min == max ? "" : std::to_string(min) + " to ") +
+           std::to_string(max) + " nodes here";
+}
+
 std::string Coordinator::roster_text() const {
     std::vector<std::string> here;
     for (const auto& [id, peer] : peers_) {
@@ -48,12 +55,8 @@ std::string Coordinator::roster_text() const {
             here.push_back(peer.hello->node.name + (peer.address.empty() ? "" : " (" + peer.address + ")"));
         }
     }
-    const int min = settings_.terms.min_nodes;
-    const int max = settings_.terms.max_nodes;
     const int present = count_present();
-    std::string text = std::to_string(present) + " of " + (min == max ? "" : std::to_string(min) + " to ") +
-                       std::to_string(max) + " nodes here: " + listed(here, static_cast<std::size_t>(present));
-    text += missing_text(present);
+    std::string text = count_text() + ": " + listed(here, static_cast<std::size_t>(present)) + missing_text(present);
     if (gathering_until_ && phase_ == Phase::kGathering) {
         const auto left = std::chrono::ceil<std::chrono::seconds>(*gathering_until_ - now_);
         text += left.count() > 0 ? "; " + std::to_string(left.count()) + " s left" : "";

@@ -108,6 +108,7 @@ void Cluster::disconnect(Node& node, const std::string& why, bool coordinator_no
         return;
     }
     node.connected = false;
+    node.was_cut_off = true;
     node.in_network.clear();
     if (coordinator_notices && coordinator_) {
         put(core::PeerGone{node.peer, why});
@@ -139,7 +140,32 @@ void Cluster::cut(const std::string& name) {
     settle();
 }
 
+bool Cluster::alive(const std::string& name) const {
+    const auto found = nodes_.find(name);
+    return found != nodes_.end() && found->second.agent && !found->second.finished;
+}
+
+std::vector<int> Cluster::running(const std::string& name) const {
+    std::vector<int> ranks;
+    for (const Worker& worker : nodes_.at(name).workers) {
+        if (worker.running) {
+            ranks.push_back(worker.rank);
+        }
+    }
+    return ranks;
+}
+
+void Cluster::notice_broken_links() {
+    for (const PeerId peer : std::exchange(unnoticed_, {})) {
+        put(core::PeerGone{peer, "no answer"});
+    }
+    settle();
+}
+
 void Cluster::cut_unnoticed(const std::string& name) {
+    if (at(name).connected) {
+        unnoticed_.push_back(at(name).peer);
+    }
     at(name).link_cut = true;
     disconnect(at(name), "connection reset", false);
     settle();
@@ -148,7 +174,7 @@ void Cluster::cut_unnoticed(const std::string& name) {
 void Cluster::link(const std::string& name) {
     Node& node = at(name);
     node.link_cut = false;
-    if (coordinator_ && node.agent && !node.finished) {
+    if (coordinator_ && node.agent && !node.finished && !node.connected) {
         connect(node);
     }
     settle();
@@ -188,13 +214,7 @@ void Cluster::end_worker(const std::string& name, int rank, bool signalled, int 
 }
 
 void Cluster::exit_all(const std::string& name) {
-    std::vector<int> ranks;
-    for (const Worker& worker : at(name).workers) {
-        if (worker.running) {
-            ranks.push_back(worker.rank);
-        }
-    }
-    for (const int rank : ranks) {
+    for (const int rank : running(name)) {
         end_worker(name, rank, false, 0);
     }
 }
@@ -283,6 +303,9 @@ void Cluster::settle() {
         queue_.pop_front();
         std::visit([this](const auto& event) { step(event); }, item);
     }
+    if (coordinator_ && coordination_ended_ && at(host_).finished) {
+        kill(host_);  // nothing keeps the process any more
+    }
 }
 
 void Cluster::step(const ToAgent& item) {
@@ -346,6 +369,7 @@ void Cluster::perform(Node& node, const core::StartWorkers& effect) {
     check_no_older_workers(node, round);
     node.workers.clear();
     node.generation = round.generation;
+    node.was_cut_off = false;
     for (int local = 0; local < count; ++local) {
         const auto error = node.start_errors.find(local);
         if (error != node.start_errors.end()) {
@@ -359,7 +383,8 @@ void Cluster::perform(Node& node, const core::StartWorkers& effect) {
     }
 }
 
-// One world at a time: when a round starts, no node with a live session may still run workers of an older one.
+// One world at a time: when a round starts, no node whose session held may still run workers of an older one. A node
+// that was cut off ends its workers by itself and may need its grace for that.
 void Cluster::check_no_older_workers(const Node& starting, const wire::Assignment& assignment) {
     if (assignment.serves_store != (assignment.group_rank == 0)) {
         violate("the store is not served by group rank 0");
@@ -367,7 +392,7 @@ void Cluster::check_no_older_workers(const Node& starting, const wire::Assignmen
     for (const auto& [name, node] : nodes_) {
         const bool running =
             std::any_of(node.workers.begin(), node.workers.end(), [](const Worker& w) { return w.running; });
-        if (running && node.connected && node.generation < assignment.generation) {
+        if (running && node.connected && !node.was_cut_off && node.generation < assignment.generation) {
             violate(starting.options.name + " starts round " + std::to_string(assignment.generation.number()) +
                     " while " + name + " still runs workers of round " + std::to_string(node.generation.number()));
         }

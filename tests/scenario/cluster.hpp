@@ -44,6 +44,7 @@ public:
     void kill(const std::string& node);           // the whole node at once, its workers too
     void cut(const std::string& node);            // the link breaks and both ends notice
     void cut_unnoticed(const std::string& node);  // only the agent notices
+    void notice_broken_links();                   // what cut_unnoticed has broken is noticed at last
     void link(const std::string& node);           // the agent's dialling succeeds again
     void hold(const std::string& node);           // what the agent sends stays in the network
     void release(const std::string& node);
@@ -69,6 +70,11 @@ public:
     [[nodiscard]] bool has(const std::string& node) const {
         return nodes_.count(node) != 0;
     }
+    [[nodiscard]] bool alive(const std::string& node) const;  // its process exists and has not finished
+    [[nodiscard]] std::vector<int> running(const std::string& node) const;
+    [[nodiscard]] bool hosted() const {  // there is a coordinator
+        return coordinator_.has_value();
+    }
     [[nodiscard]] const std::string& violation() const {
         return violation_;
     }
@@ -87,6 +93,7 @@ private:
         PeerId peer{};
         bool connected = false;
         bool link_cut = false;
+        bool was_cut_off = false;  // since its workers were started
         bool held = false;
         bool finished = false;
         std::vector<wire::Message> in_network;
@@ -145,6 +152,7 @@ private:
     bool coordination_ended_ = false;
     std::uint32_t next_peer_ = 1;
     int incarnations_ = 0;
+    std::vector<PeerId> unnoticed_;
 };
 
 }  // namespace ddl::scenario

@@ -146,6 +146,10 @@ std::string Transcript::act_on_node(const Words& words) {
          [&] {
              cluster_->link(node);
          }},
+        {"notice",
+         [&] {
+             cluster_->notice_broken_links();
+         }},
         {"hold",
          [&] {
              cluster_->hold(node);
