@@ -1,11 +1,9 @@
 """The unmodified PyTorch DDP script, which knows nothing of the launcher, under every PyTorch release at hand."""
 import os
 import signal
-import subprocess
 
 import pytest
 
-from harness.environment import clean_environment
 from harness.fixtures import DDP_SCRIPT, Reference, Training, assert_same_curve, result_of
 from harness.launching import PORT, agent, launch_on, wait_for_workers
 from harness.procfs import assert_nothing_left, environment, workers
@@ -117,16 +115,4 @@ def test_script_hosts_its_own_store(run, ddlaunch, script, ddp_reference, tmp_pa
     """--worker-store=worker: MASTER_PORT is free and PyTorch's rank 0 serves it."""
     training = Training(tmp_path, script, epochs=EPOCHS)
     process = run(agent(ddlaunch, training.command, "--worker-store=worker")).expect(0, 120)
-    check(training, process.out, ddp_reference, 2)
-
-
-def test_same_script_under_torchrun(torch_python, run, tmp_path, ddp_reference):
-    """What is compared with: the real torchrun gives the same curve with the same script."""
-    launcher = [torch_python, "-m", "torch.distributed.run"]
-    asked = subprocess.run([*launcher, "--help"], capture_output=True, text=True, check=False,
-                           env=clean_environment())
-    if asked.returncode != 0:
-        pytest.skip(f"{torch_python} has no working torch.distributed.run")
-    training = Training(tmp_path, [DDP_SCRIPT], epochs=EPOCHS)
-    process = run([*launcher, "--standalone", "--nproc_per_node=2", *training.command]).expect(0, 120)
     check(training, process.out, ddp_reference, 2)
