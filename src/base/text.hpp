@@ -19,7 +19,8 @@ namespace ddl {
 [[nodiscard]] std::optional<double> parse_seconds(std::string_view text);
 
 // The candidate with the smallest edit distance to `name`, if that is at most a third of its length.
-[[nodiscard]] std::optional<std::string> nearest_name(std::string_view name, const std::vector<std::string>& candidates);
+[[nodiscard]] std::optional<std::string> nearest_name(std::string_view name,
+                                                      const std::vector<std::string>& candidates);
 
 // Orders texts as people do: "n2" before "n10".
 [[nodiscard]] bool natural_less(std::string_view a, std::string_view b);

@@ -33,6 +33,7 @@ Driver::Driver(const plan::LaunchPlan& plan, DriverParts parts, Console& console
                    work();
                }),
       agent_(agent_settings(plan, parts_.nonce), os::now()) {
+    pump_.when_deadline_is_earlier([this] { arm(); });
 }
 
 Driver::~Driver() = default;
@@ -254,6 +255,7 @@ void Driver::perform(const core::SweepFamilies& effect) {
 }
 
 void Driver::perform(const core::Say& effect) {
+    pump_.end_line();
     switch (effect.severity) {
         case core::Severity::kInfo:
             console_.note(effect.text);

@@ -59,7 +59,7 @@ Result<DriverParts> prepare(const plan::LaunchPlan& plan) {
     if (auto subreaper = os::become_subreaper(); !subreaper) {
         return tl::unexpected(subreaper.error());
     }
-    Result<EventLog> events = plan.events_file.empty() ? EventLog() : EventLog::open(plan.events_file);
+    Result<EventLog> events = plan.events_file.empty() ? EventLog() : EventLog::open(plan.events_file, plan.node_name);
     if (!events) {
         return tl::unexpected(events.error());
     }

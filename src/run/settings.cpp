@@ -27,10 +27,10 @@ std::string endpoint_text(const plan::LaunchPlan& plan) {
 }
 
 std::string local_master_address(const plan::LaunchPlan& plan) {
-    if (!plan.rendezvous.endpoint.host.empty()) {
-        return plan.rendezvous.endpoint.host;
+    if (!plan.master_addr.empty()) {
+        return plan.master_addr;
     }
-    return plan.master_addr.empty() ? "127.0.0.1" : plan.master_addr;
+    return plan.rendezvous.endpoint.host.empty() ? "127.0.0.1" : plan.rendezvous.endpoint.host;
 }
 
 }  // namespace

@@ -123,7 +123,9 @@ void Workers::ended(std::size_t index) {
     if (failed) {
         ended.message = read_error_file(worker.error_file);
         ended.stderr_tail = pump_.stderr_tail(worker.local_rank);
-        ended.error_file = ended.message.empty() ? "" : worker.error_file;
+        // A file outside --log-dir goes away with the agent: its text is all that is worth telling.
+        const bool stays = !ended.message.empty() && !plan_.logs.directory.empty();
+        ended.error_file = stays ? worker.error_file : "";
     }
     sink_(std::move(ended));
 }
