@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "integration"))
-from harness.environment import clean_environment  # noqa: E402,F401  (after the path is set)
+from harness.environment import clean_environment  # noqa: E402,F401
 
 RESAMPLES = 2000
 
