@@ -39,7 +39,9 @@ constexpr std::array<VariableNote, 9> kRead = {{
     {"PET_*", "defaults of torchrun's flags; switches take 1/0, true/false, yes/no, on/off"},
     {"DDL_*", "defaults of our own flags"},
     {"PYTHON_EXEC", "the Python for scripts and modules"},
-    {"VIRTUAL_ENV, PATH", "where a Python is looked for when none lies next to the launcher"},
+    {"VIRTUAL_ENV, PATH",
+     "where else a Python is looked for: one next to a launcher in a virtual environment goes before VIRTUAL_ENV, one "
+     "next to any other launcher after it, PATH comes last"},
     {"OMP_NUM_THREADS", "if set, left alone"},
     {"CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES", "see above"},
     {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1 means --worker-store=worker"},

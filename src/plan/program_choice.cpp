@@ -38,34 +38,55 @@ std::string own_folder(const HostFacts& host) {
     return slash == 0 ? "/" : host.invoked_as.substr(0, slash);
 }
 
+std::optional<Python> python_in(const HostFacts& host, const std::string& folder) {
+    for (const char* name : {"/python3", "/python"}) {
+        if (is_program(host, folder + name)) {
+            return Python{folder + name, "next to " + host.invoked_as};
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<Python> python_of_active_environment(const HostFacts& host) {
+    const Lookup venv = lookup(host.environment, "VIRTUAL_ENV");
+    const std::string path = std::string(venv.value) + "/bin/python";
+    if (venv.value.empty() || !is_program(host, path)) {
+        return std::nullopt;
+    }
+    return Python{path, "VIRTUAL_ENV"};
+}
+
+std::optional<Python> python_in_path(const HostFacts& host) {
+    for (const char* name : {"python3", "python"}) {
+        if (const std::string folder = folder_in_path(host, name); !folder.empty()) {
+            return Python{folder + "/" + name, "PATH"};
+        }
+    }
+    return std::nullopt;
+}
+
+// A launcher inside a virtual environment means that one, whichever is active; one of the whole system (/usr/bin) has
+// a Python beside it too, and there the active environment is what the user means.
 std::optional<Python> find_python(const HostFacts& host) {
     if (const Lookup given = lookup(host.environment, "PYTHON_EXEC"); !given.value.empty()) {
         return Python{std::string(given.value), "PYTHON_EXEC"};
     }
-    if (const std::string folder = own_folder(host); !folder.empty()) {
-        for (const char* name : {"/python3", "/python"}) {
-            if (is_program(host, folder + name)) {
-                return Python{folder + name, "next to " + host.invoked_as};
-            }
-        }
+    const std::string folder = own_folder(host);
+    const std::optional<Python> beside = folder.empty() ? std::nullopt : python_in(host, folder);
+    if (beside && host.probe(folder + "/../pyvenv.cfg").exists) {
+        return beside;
     }
-    if (const Lookup venv = lookup(host.environment, "VIRTUAL_ENV"); !venv.value.empty()) {
-        const std::string path = std::string(venv.value) + "/bin/python";
-        if (is_program(host, path)) {
-            return Python{path, "VIRTUAL_ENV"};
-        }
+    if (std::optional<Python> active = python_of_active_environment(host)) {
+        return active;
     }
-    if (const std::string folder = folder_in_path(host, "python3"); !folder.empty()) {
-        return Python{folder + "/python3", "PATH"};
-    }
-    return std::nullopt;
+    return beside ? beside : python_in_path(host);
 }
 
 Program with_python(Asked& asked, const HostFacts& host, bool module) {
     const std::optional<Python> python = find_python(host);
     if (!python) {
         asked.refuse(quoted(asked.program().front()) +
-                     ": no python3 in PATH to run it with; set PYTHON_EXEC, or try --no-python");
+                     ": no python3 or python in PATH to run it with; set PYTHON_EXEC, or try --no-python");
         return {};
     }
     Program program{{python->path, "-u"}, python->source};

@@ -124,6 +124,7 @@ TEST(ProgramChoice, SaysWhatIsWrong) {
 TEST(PythonChoice, GoesThroughItsSourcesInOrder) {
     const Files files = {{"/opt/ddl/python3", elf_file()},
                          {"/opt/ddl/python", elf_file()},
+                         {"/opt/ddl/../pyvenv.cfg", plain_file("home")},
                          {"/venv/bin/python", elf_file()},
                          {"/own/python", elf_file()}};
     HostFacts host = machine(files, {"PYTHON_EXEC=/own/python", "VIRTUAL_ENV=/venv"});
@@ -147,6 +148,46 @@ TEST(PythonChoice, GoesThroughItsSourcesInOrder) {
     host = machine(fewer);
     EXPECT_EQ(program_of(request({}), host).argv.front(), "/usr/bin/python3");
     EXPECT_EQ(program_of(request({}), host).python_source, "PATH");
+
+    host.environment = {"PATH=/old"};
+    const auto probe = host.probe;
+    host.probe = [probe](const std::string& path) {
+        return path == "/old/python" ? elf_file() : probe(path);
+    };
+    EXPECT_EQ(program_of(request({}), host).argv.front(), "/old/python");
+}
+
+// /usr/bin/ddlaunch with an activated environment: the Python beside it is not what the user means.
+TEST(PythonChoice, AnActiveEnvironmentGoesBeforeTheSystemsPythonBesideUs) {
+    HostFacts host = machine({{"/venv/bin/python", elf_file()}}, {"VIRTUAL_ENV=/venv"});
+    host.invoked_as = "/usr/bin/ddlaunch";
+    EXPECT_EQ(program_of(request({}), host).argv.front(), "/venv/bin/python");
+    EXPECT_EQ(program_of(request({}), host).python_source, "VIRTUAL_ENV");
+
+    host = machine({}, {"VIRTUAL_ENV=/gone"});  // deleted, but still active
+    host.invoked_as = "/usr/bin/ddlaunch";
+    EXPECT_EQ(program_of(request({}), host).argv.front(), "/usr/bin/python3");
+    EXPECT_EQ(program_of(request({}), host).python_source, "next to /usr/bin/ddlaunch");
+
+    host = machine({{"/venv/bin/python", elf_file()}}, {"VIRTUAL_ENV="});
+    host.invoked_as = "/usr/bin/ddlaunch";
+    EXPECT_EQ(program_of(request({}), host).argv.front(), "/usr/bin/python3");
+}
+
+TEST(PythonChoice, ALauncherInAnEnvironmentMeansThatOneWhicheverIsActive) {
+    HostFacts host = machine({{"env/bin/python3", elf_file()},
+                              {"env/bin/../pyvenv.cfg", plain_file("home")},
+                              {"/venv/bin/python", elf_file()}},
+                             {"VIRTUAL_ENV=/venv"});
+    host.invoked_as = "env/bin/ddlaunch";
+    EXPECT_EQ(program_of(request({}), host).argv.front(), "env/bin/python3");
+    EXPECT_EQ(program_of(request({}), host).python_source, "next to env/bin/ddlaunch");
+}
+
+TEST(PythonChoice, AnEnvironmentWithoutAPythonIsPassedOver) {
+    HostFacts host = machine({{"/opt/ddl/../pyvenv.cfg", plain_file("home")}, {"/venv/bin/python", elf_file()}},
+                             {"VIRTUAL_ENV=/venv"});
+    EXPECT_EQ(program_of(request({}), host).argv.front(), "/venv/bin/python");
 }
 
 TEST(PythonChoice, ALauncherFoundInPathHasItsFolderToo) {
@@ -154,6 +195,31 @@ TEST(PythonChoice, ALauncherFoundInPathHasItsFolderToo) {
     host.invoked_as = "torchrun";
     EXPECT_EQ(program_of(request({}), host).argv.front(), "/usr/local/bin/python");
     EXPECT_EQ(program_of(request({}), host).python_source, "next to torchrun");
+}
+
+TEST(PythonChoice, ALauncherFoundInPathMayLieInAnEnvironment) {
+    HostFacts host = machine({{"/e/bin/torchrun", elf_file()},
+                              {"/e/bin/python", elf_file()},
+                              {"/e/bin/../pyvenv.cfg", plain_file("home")},
+                              {"/usr/bin/torchrun", elf_file()},
+                              {"/venv/bin/python", elf_file()}});
+    host.invoked_as = "torchrun";
+    host.environment = {"VIRTUAL_ENV=/venv", "PATH=/none:/e/bin:/usr/bin"};
+    EXPECT_EQ(program_of(request({}), host).argv.front(), "/e/bin/python");
+    host.environment = {"VIRTUAL_ENV=/venv", "PATH=/usr/bin:/e/bin"};  // the first one is the one that was called
+    EXPECT_EQ(program_of(request({}), host).argv.front(), "/venv/bin/python");
+}
+
+TEST(PythonChoice, ALauncherInTheRootOrInNoFolderAtAll) {
+    HostFacts host = machine();
+    host.invoked_as = "";
+    EXPECT_EQ(program_of(request({}), host).argv.front(), "/usr/bin/python3");
+    host.invoked_as = "not-in-path";
+    EXPECT_EQ(program_of(request({}), host).python_source, "PATH");
+    host = machine({{"ddlaunch", elf_file()}, {"./ddlaunch", elf_file()}, {"./python3", elf_file()}});
+    host.invoked_as = "ddlaunch";
+    host.environment = {"PATH=:/usr/bin"};  // an empty entry is the working directory
+    EXPECT_EQ(program_of(request({}), host).argv.front(), "./python3");
 }
 
 TEST(PythonChoice, AFolderOrAFileWithoutRunBitIsNoPython) {
@@ -165,7 +231,7 @@ TEST(PythonChoice, NoneAtAllIsSaid) {
     HostFacts host = machine();
     host.environment = {"PATH=/nowhere"};
     EXPECT_EQ(error_of(request({}), host),
-              "\"train.py\": no python3 in PATH to run it with; set PYTHON_EXEC, or try --no-python");
+              "\"train.py\": no python3 or python in PATH to run it with; set PYTHON_EXEC, or try --no-python");
 }
 
 TEST(CommandDigest, LeavesTheInterpretersPathOut) {
