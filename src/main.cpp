@@ -38,7 +38,7 @@ int perform(const cli::Launch& command, const char* invoked_as) {
     if (!plan) {
         return complain(plan.error());
     }
-    return command.dry_run ? print(plan::describe(*plan, facts.environment)) : run::launch(*plan);
+    return command.dry_run ? print(plan::describe(*plan, facts)) : run::launch(*plan);
 }
 
 }  // namespace

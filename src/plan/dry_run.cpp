@@ -168,15 +168,24 @@ std::string describe_worker(const LaunchPlan& plan, int local_rank, const std::v
     return text;
 }
 
+std::string describe_python(const Program& program, const HostFacts& host) {
+    if (program.python_source.empty()) {
+        return {};
+    }
+    const std::string& path = program.argv.front();
+    const std::string version = host.version_of(path);
+    return line("python", shell_word(path) + " (from " + program.python_source + "; " +
+                              (version.empty() ? "does not tell its version" : version) + ")");
+}
+
 }  // namespace
 
-std::string describe(const LaunchPlan& plan, const std::vector<std::string>& inherited) {
+std::string describe(const LaunchPlan& plan, const HostFacts& host) {
+    const std::vector<std::string>& inherited = host.environment;
     std::string text = "plan for " + plan.node_name + "\n" + describe_rendezvous(plan);
     text += line("workers", std::to_string(plan.workers) + " on this node, role " + plan.role);
     text += line("program", command_line(plan.program.argv));
-    if (!plan.program.python_source.empty()) {
-        text += line("python", plan.program.argv.front() + " (" + plan.program.python_source + ")");
-    }
+    text += describe_python(plan.program, host);
     text += describe_supervision(plan) + describe_logs(plan.logs);
     if (std::any_of(inherited.begin(), inherited.end(),
                     [](const std::string& variable) { return variable.starts_with("DDLAUNCH_TOKEN="); })) {

@@ -14,11 +14,13 @@
 #include "os/host.hpp"
 #include "os/process.hpp"
 #include "run/driver.hpp"
+#include "run/program_version.hpp"
 
 namespace ddl::run {
 namespace {
 
 constexpr int kNonceBytes = 8;
+constexpr auto kVersionLimit = std::chrono::seconds(5);  // a Python on a slow file server
 
 plan::FileFacts probe(const std::string& path) {
     plan::FileFacts facts;
@@ -39,7 +41,7 @@ plan::FileFacts probe(const std::string& path) {
 // TERM and INT always end the job in order, whatever --signals-to-handle leaves out.
 std::vector<int> handled_signals(const plan::LaunchPlan& plan) {
     std::vector<int> signals = plan.supervision.signals;
-    signals.insert(signals.end(), {SIGTERM, SIGINT});
+    signals.insert(signals.end(), {SIGTERM, SIGINT, SIGCHLD});
     std::sort(signals.begin(), signals.end());
     signals.erase(std::unique(signals.begin(), signals.end()), signals.end());
     return signals;
@@ -78,6 +80,9 @@ plan::HostFacts host_facts(const std::string& invoked_as) {
     facts.invoked_as = invoked_as;
     facts.fresh_id = os::random_hex(kNonceBytes);
     facts.probe = probe;
+    facts.version_of = [](const std::string& path) {
+        return version_of_program(path, kVersionLimit);
+    };
     return facts;
 }
 
@@ -95,6 +100,7 @@ int launch(const plan::LaunchPlan& plan) {
 }
 
 Result<void> serve_store(const BareStore& store) {
+    static_cast<void>(os::raise_descriptor_limit());
     net::BareStoreOptions options;
     options.reach = store.everywhere ? net::Reach::kEverywhere : net::Reach::kLoopback;
     options.port = store.port;

@@ -15,7 +15,7 @@ using ::testing::Not;
 std::string text_of(const Requested& requested, const std::vector<std::string>& inherited = {}) {
     const Result<LaunchPlan> plan = make_plan(requested, machine());
     EXPECT_TRUE(plan.has_value()) << plan.error().message;
-    return plan ? describe(*plan, inherited) : "";
+    return plan ? describe(*plan, machine({}, inherited)) : "";
 }
 
 TEST(DryRun, OneNodeIsKnownCompletely) {
@@ -29,7 +29,7 @@ TEST(DryRun, OneNodeIsKnownCompletely) {
               "  workers' store    served by ddlaunch on port 6000, loopback only\n"
               "  workers           1 on this node, role default\n"
               "  program           /usr/bin/python3 -u train.py 'a b' '${local_rank}'\n"
-              "  python            /usr/bin/python3 (PATH)\n"
+              "  python            /usr/bin/python3 (from PATH; Python 3.11.2)\n"
               "  restarts          at most 0, for the whole job\n"
               "  grace             2 s before a restart, 30 s at a shutdown\n"
               "  to files          none\n"
@@ -111,7 +111,40 @@ TEST(DryRun, AFixedSecretIsMasked) {
     Result<LaunchPlan> plan = make_plan(request({}), machine());
     ASSERT_TRUE(plan.has_value());
     plan->fixed_environment.push_back({"API_TOKEN", "s3cret", "--env"});
-    EXPECT_THAT(describe(*plan, {}), HasSubstr("  API_TOKEN=***  (--env)\n"));
+    EXPECT_THAT(describe(*plan, machine()), HasSubstr("  API_TOKEN=***  (--env)\n"));
+}
+
+TEST(DryRun, NamesThePythonItsSourceAndItsVersion) {
+    HostFacts host = machine({{"/venv/bin/python", elf_file()}}, {"VIRTUAL_ENV=/venv"});
+    std::vector<std::string> asked;
+    host.version_of = [&asked](const std::string& path) {
+        asked.push_back(path);
+        return "Python 3.12.1";
+    };
+    const Result<LaunchPlan> plan = make_plan(request({}), host);
+    ASSERT_TRUE(plan.has_value());
+    EXPECT_THAT(asked, ::testing::IsEmpty()) << "a launch that is no dry run must not pay for this";
+    EXPECT_THAT(describe(*plan, host),
+                HasSubstr("  python            /venv/bin/python (from VIRTUAL_ENV; Python 3.12.1)\n"));
+    EXPECT_THAT(asked, ::testing::ElementsAre("/venv/bin/python"));
+}
+
+TEST(DryRun, APythonThatDoesNotAnswerIsNoError) {
+    const HostFacts host = machine({}, {"PYTHON_EXEC=/no such/python"});
+    const Result<LaunchPlan> plan = make_plan(request({}), host);
+    ASSERT_TRUE(plan.has_value());
+    EXPECT_THAT(describe(*plan, host), HasSubstr("'/no such/python' (from PYTHON_EXEC; does not tell its version)\n"));
+}
+
+TEST(DryRun, AProgramOfItsOwnIsNotAskedForAVersion) {
+    HostFacts host = machine({{"./digits", elf_file()}});
+    host.version_of = [](const std::string& path) -> std::string {
+        ADD_FAILURE() << "ran " << path;
+        return "";
+    };
+    const Result<LaunchPlan> plan = make_plan(request({}, {"./digits"}), host);
+    ASSERT_TRUE(plan.has_value());
+    EXPECT_THAT(describe(*plan, host), Not(HasSubstr("\n  python ")));
 }
 
 TEST(DryRun, QuotesForAShell) {

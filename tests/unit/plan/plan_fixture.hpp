@@ -65,6 +65,9 @@ inline HostFacts machine(Files files = {}, std::vector<std::string> environment 
         const auto found = files.find(path);
         return found == files.end() ? FileFacts{} : found->second;
     };
+    host.version_of = [](const std::string& path) {
+        return path == "/usr/bin/python3" ? "Python 3.11.2" : "";
+    };
     return host;
 }
 
