@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 namespace ddl {
@@ -132,6 +133,11 @@ bool natural_less(std::string_view a, std::string_view b) {
         return a.empty();
     }
     return whole_a < whole_b;
+}
+
+std::string signal_name(int signal) {
+    const char* const name = ::sigabbrev_np(signal);
+    return name == nullptr ? "signal " + std::to_string(signal) : std::string("SIG") + name;
 }
 
 std::string digest(std::string_view bytes) {

@@ -25,6 +25,8 @@ namespace ddl {
 // Orders texts as people do: "n2" before "n10".
 [[nodiscard]] bool natural_less(std::string_view a, std::string_view b);
 
+[[nodiscard]] std::string signal_name(int signal);  // "SIGTERM", "signal 42"
+
 // FNV-1a, as 16 hex digits: a digest to compare, not to trust.
 [[nodiscard]] std::string digest(std::string_view bytes);
 

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <utility>
 
+#include "base/text.hpp"
 #include "core/restart_policy.hpp"
 
 namespace ddl::core {
@@ -252,7 +253,7 @@ void Agent::on(const SignalCame& event) {
         return;
     }
     const bool started = generation_.counter > 0;
-    const std::string name = signal_text(event.signal);
+    const std::string name = signal_name(event.signal);
     if (session_) {
         send(wire::Leaving{event.signal});
     }

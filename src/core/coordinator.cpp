@@ -330,7 +330,7 @@ void Coordinator::heard(PeerId id, Peer& peer, const wire::Leaving& leaving) {
     }
     peer.leaving = true;
     peer.ready = false;
-    const std::string why = "node " + peer.hello->node.name + " was stopped by " + signal_text(leaving.signal);
+    const std::string why = "node " + peer.hello->node.name + " was stopped by " + signal_name(leaving.signal);
     const bool started = last_counter_ > 0;
     const bool took_part = peer.survivor_of >= 0;
     const bool enough = !started || !took_part || count_present() >= settings_.terms.min_nodes;

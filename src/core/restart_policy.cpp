@@ -1,9 +1,11 @@
 #include "core/restart_policy.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
+
+#include "base/text.hpp"
 
 namespace ddl::core {
 namespace {
@@ -45,18 +47,22 @@ Instant loss_began(const DatedDeath& loss, const std::vector<DatedDeath>& report
     return began;
 }
 
-}  // namespace
-
-std::string signal_text(int number) {
-    const char* name = sigabbrev_np(number);
-    return name == nullptr ? "signal " + std::to_string(number) : std::string("SIG") + name;
+// Deaths that no program chooses as its answer to a peer's death.
+bool is_sudden(const wire::Death& death) {
+    constexpr std::array kSudden = {SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+    return death.kind == wire::DeathKind::kSignalled &&
+           std::find(kSudden.begin(), kSudden.end(), death.status) != kSudden.end();
 }
+
+}  // namespace
 
 std::vector<wire::Death> in_causal_order(std::vector<DatedDeath> deaths) {
     const std::vector<DatedDeath> reported = deaths;
     for (DatedDeath& dated : deaths) {
         if (dated.death.kind == wire::DeathKind::kNodeLost) {
             dated.at = loss_began(dated, reported);
+        } else if (is_sudden(dated.death)) {
+            dated.at -= kSuddenDeathLag;
         }
     }
     std::stable_sort(deaths.begin(), deaths.end(),
@@ -77,7 +83,7 @@ std::string describe(const wire::Death& death) {
         case wire::DeathKind::kExited:
             return who + " (pid " + std::to_string(death.pid) + ") exited with code " + std::to_string(death.status);
         case wire::DeathKind::kSignalled:
-            return who + " (pid " + std::to_string(death.pid) + ") was killed by " + signal_text(death.status);
+            return who + " (pid " + std::to_string(death.pid) + ") was killed by " + signal_name(death.status);
         default:
             return who + " could not be started: " + death.message;
     }

@@ -30,10 +30,11 @@ struct DatedDeath {
 // node's worker comes first. What the lost node itself had reported before stays before.
 inline constexpr Duration kLossLag = std::chrono::seconds(1);
 
+// A process that is killed closes its sockets before its death can be noticed, so a peer's exit may be noticed sooner.
+inline constexpr Duration kSuddenDeathLag = std::chrono::milliseconds(50);
+
 // First cause first.
 [[nodiscard]] std::vector<wire::Death> in_causal_order(std::vector<DatedDeath> deaths);
-
-[[nodiscard]] std::string signal_text(int number);  // "SIGTERM", "signal 42"
 
 // "rank 3 on n1 (pid 411) was killed by SIGKILL", "node n1 was lost".
 [[nodiscard]] std::string describe(const wire::Death& death);

@@ -1,7 +1,5 @@
 #include "net/bare_store.hpp"
 
-#include <sys/resource.h>
-
 #include <csignal>
 #include <utility>
 
@@ -13,19 +11,9 @@ namespace {
 
 constexpr int kRanksPerAddress = 512;  // scales the limit of silent connections; there is no job that would tell
 
-// One descriptor per client; the usual soft limit of 1024 is for programs that use select().
-void raise_descriptor_limit() {
-    rlimit limit{};
-    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        ::setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 }  // namespace
 
 Result<void> run_bare_store(BareStoreOptions options) {
-    raise_descriptor_limit();
     Loop loop;
     asio::signal_set signals(loop.context());
     asio::error_code error;

@@ -15,11 +15,11 @@ namespace ddl::os {
 inline constexpr char kSpawnIdVariable[] = "DDLAUNCH_SPAWN_ID";
 
 struct FamilyQuery {
-    std::string nonce;                  // of the job's agent
-    std::vector<int> serials;           // of the workers whose families are meant; empty: of all
-    std::vector<pid_t> spared;          // never touched, nor their descendants: guard, surviving workers
-    std::vector<pid_t> sessions;        // session ids of the workers meant
-    bool adopted_strangers = true;      // also direct children of this process that are not spared
+    std::string nonce;              // of the job's agent
+    std::vector<int> serials;       // of the workers whose families are meant; empty: of all
+    std::vector<pid_t> spared;      // never touched, nor their descendants: guard, surviving workers
+    std::vector<pid_t> sessions;    // session ids of the workers meant
+    bool adopted_strangers = true;  // also direct children of this process that are not spared
 };
 
 struct Member {

@@ -1,9 +1,10 @@
 // The guard: a small process per node that outlives an agent that was killed, empties its workers' families, and ends.
 //
-// Forked first, before any thread, socket or worker, into its own session. It holds one end of a pipe (a socket pair, so
-// that writing to a guard that somebody killed raises no SIGPIPE) whose only other end is the agent's (close-on-exec). End of file means the agent is gone: SIGKILL sweeps (os/family.hpp) until
-// two in a row are empty. A clean end of the agent says so first, and the guard leaves at once. Owned by run::Driver.
-// It never touches a process that is not of this job, and holds none of the agent's descriptors open.
+// Forked first, before any thread, socket or worker, into its own session. It holds one end of a pipe (a socket pair,
+// so that writing to a guard that somebody killed raises no SIGPIPE) whose only other end is the agent's
+// (close-on-exec). End of file means the agent is gone: SIGKILL sweeps (os/family.hpp) until two in a row are empty. A
+// clean end of the agent says so first, and the guard leaves at once. Owned by run::Driver. It never touches a process
+// that is not of this job, and holds none of the agent's descriptors open.
 #pragma once
 
 #include <sys/types.h>

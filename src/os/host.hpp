@@ -10,13 +10,14 @@
 
 namespace ddl::os {
 
-[[nodiscard]] std::string host_name();                          // gethostname, first label
-[[nodiscard]] std::vector<std::string> interface_addresses();   // numeric, no scope suffix; loopback included
-[[nodiscard]] int usable_cpus();                                // size of the affinity mask
-[[nodiscard]] int visible_gpus();  // CUDA_VISIBLE_DEVICES if set (empty or -1: 0), else /dev/nvidia[0-9]*; never a CUDA context
+[[nodiscard]] std::string host_name();                         // gethostname, first label
+[[nodiscard]] std::vector<std::string> interface_addresses();  // numeric, no scope suffix; loopback included
+[[nodiscard]] int usable_cpus();                               // size of the affinity mask
+[[nodiscard]] int
+visible_gpus();  // CUDA_VISIBLE_DEVICES if set (empty or -1: 0), else /dev/nvidia[0-9]*; never a CUDA context
 [[nodiscard]] bool own_network_namespace_in_container();
-[[nodiscard]] std::vector<std::string> environment();           // NAME=VALUE
-[[nodiscard]] std::string random_hex(int bytes);                // for nonces
+[[nodiscard]] std::vector<std::string> environment();  // NAME=VALUE
+[[nodiscard]] std::string random_hex(int bytes);       // for nonces
 [[nodiscard]] std::string tail_of_file(const std::string& path, int lines, int max_bytes);
 
 }  // namespace ddl::os

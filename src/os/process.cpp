@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "base/text.hpp"
 #include "os/procfs.hpp"
@@ -47,6 +48,7 @@ struct Launch {
     char* const* environment = nullptr;
     std::array<int, 3> streams{};  // -1: as inherited
     bool own_session = true;
+    const rlim_t* descriptor_limit = nullptr;
     const cpu_set_t* cpus = nullptr;
     std::size_t cpu_bytes = 0;
     pid_t parent = -1;
@@ -138,6 +140,12 @@ int child_main(void* argument) {
     }
     if (launch.cpus != nullptr && ::sched_setaffinity(0, launch.cpu_bytes, launch.cpus) != 0) {
         give_up(launch, Stage::kAffinity);
+    }
+    if (launch.descriptor_limit != nullptr) {
+        rlimit limit{};
+        ::getrlimit(RLIMIT_NOFILE, &limit);
+        limit.rlim_cur = *launch.descriptor_limit;
+        ::setrlimit(RLIMIT_NOFILE, &limit);
     }
     place_streams(launch);
     close_other_descriptors();
@@ -278,6 +286,7 @@ tl::expected<Child, SpawnFailure> spawn(const SpawnRequest& request) {
     const std::vector<char*> arguments = pointers_to(request.arguments);
     const std::vector<char*> environment = pointers_to(request.environment);
     const std::vector<unsigned long> mask = cpu_mask(request.cpus);
+    const rlim_t descriptor_limit = request.descriptor_limit.value_or(0);
 
     Launch launch;
     launch.path = path->c_str();
@@ -285,6 +294,7 @@ tl::expected<Child, SpawnFailure> spawn(const SpawnRequest& request) {
     launch.environment = environment.data();
     launch.streams = {null_input ? null_input.get() : request.standard_in, request.standard_out, request.standard_err};
     launch.own_session = !request.keep_terminal;
+    launch.descriptor_limit = request.descriptor_limit ? &descriptor_limit : nullptr;
     launch.cpus = mask.empty() ? nullptr : reinterpret_cast<const cpu_set_t*>(mask.data());
     launch.cpu_bytes = mask.size() * sizeof(unsigned long);
     launch.parent = ::getpid();
@@ -324,7 +334,24 @@ bool has_ended(pid_t pid) {
     return ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
 }
 
+bool is_ending(pid_t pid) {
+    const auto facts = read_process(pid);
+    return facts && (facts->exiting || facts->ended);
+}
+
+std::optional<pid_t> ended_child() {
+    siginfo_t info{};
+    if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) {
+        return std::nullopt;
+    }
+    return info.si_pid;
+}
+
 int reap_strangers(const std::vector<pid_t>& spared) {
+    siginfo_t info{};
+    if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD) {
+        return 0;  // the common case needs no look at /proc: the guard is no child in waitid's eyes
+    }
     int alive = 0;
     for (const pid_t child : children_of(::getpid())) {
         if (std::find(spared.begin(), spared.end(), child) == spared.end() && ::waitpid(child, nullptr, WNOHANG) == 0) {
@@ -332,6 +359,15 @@ int reap_strangers(const std::vector<pid_t>& spared) {
         }
     }
     return alive;
+}
+
+std::optional<std::size_t> raise_descriptor_limit() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) {
+        return std::nullopt;
+    }
+    const rlim_t before = std::exchange(limit.rlim_cur, limit.rlim_max);
+    return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 ? std::optional<std::size_t>(before) : std::nullopt;
 }
 
 Result<void> become_subreaper() {

@@ -22,8 +22,9 @@ struct SpawnRequest {
     int standard_in = -1;                  // -1: /dev/null; else duplicated
     int standard_out = -1;                 // -1: inherited
     int standard_err = -1;
-    bool keep_terminal = false;            // no new session: a single rank that owns the terminal (debuggers)
-    std::vector<int> cpus;                 // affinity; empty: inherited
+    bool keep_terminal = false;                   // no new session: a single rank that owns the terminal (debuggers)
+    std::vector<int> cpus;                        // affinity; empty: inherited
+    std::optional<std::size_t> descriptor_limit;  // soft RLIMIT_NOFILE; nullopt: inherited
 };
 
 struct Child {
@@ -50,12 +51,23 @@ struct ExitStatus {
 // Reaps `pid` if it has ended; never blocks.
 [[nodiscard]] std::optional<ExitStatus> reap(pid_t pid);
 
-// True if `pid` has ended but was not reaped yet: tells a death of its own from one that we are about to cause.
+// True if `pid` has ended but was not reaped yet.
 [[nodiscard]] bool has_ended(pid_t pid);
+
+// True if it has ended or is on its way out: tells a death of its own from one that we are about to cause. A process
+// closes its sockets before it has ended, so its peers may know of its death sooner than we.
+[[nodiscard]] bool is_ending(pid_t pid);
+
+// A child that has ended and was not reaped yet, if there is one; never blocks. The guard is not seen.
+[[nodiscard]] std::optional<pid_t> ended_child();
 
 // Reaps every ended child of this process except `spared`; returns how many children are left alive besides `spared`.
 // With the agent as subreaper, 0 proves that no descendant exists.
 [[nodiscard]] int reap_strangers(const std::vector<pid_t>& spared);
+
+// Lets this process have as many descriptors as it may: a store has one for each of its clients. Returns the limit that
+// it had before, which workers should get back.
+[[nodiscard]] std::optional<std::size_t> raise_descriptor_limit();
 
 // Makes this process the one that orphans of its descendants are given to.
 [[nodiscard]] Result<void> become_subreaper();

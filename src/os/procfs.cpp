@@ -165,6 +165,9 @@ std::optional<ProcessFacts> parse_stat(std::string_view text) {
     facts.command = std::string(text.substr(open + 2, close - open - 2));
     constexpr std::size_t kArgumentsStart = 45;  // field 48, the address where the arguments lie
     facts.has_image = fields.size() > kArgumentsStart && fields[kArgumentsStart] != "0";
+    constexpr std::size_t kFlags = 6;   // field 9
+    constexpr unsigned kExiting = 0x4;  // PF_EXITING, include/linux/sched.h; unchanged since Linux 2.6
+    facts.exiting = (number_in<unsigned>(fields[kFlags]).value_or(0) & kExiting) != 0;
     facts.ended = facts.state == 'X' || (facts.state == 'Z' && *threads <= 1);
     return facts;
 }

@@ -26,6 +26,8 @@ struct ProcessFacts {
     bool has_image = false;
     // Ended and not reaped yet. A leader whose other threads go on running is shown as Z too, but is not meant.
     bool ended = false;
+    // On its way out: signals no longer reach it, its descriptors may be closed already.
+    bool exiting = false;
 };
 
 // The text of /proc/<pid>/stat. The command may hold blanks and parentheses.

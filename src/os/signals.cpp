@@ -38,11 +38,4 @@ std::optional<int> SignalSource::next() {
     return static_cast<int>(info.ssi_signo);
 }
 
-std::string signal_name(int signal) {
-    if (const char* const name = ::sigabbrev_np(signal); name != nullptr) {
-        return std::string("SIG") + name;
-    }
-    return "signal " + std::to_string(signal);
-}
-
 }  // namespace ddl::os

@@ -26,6 +26,4 @@ private:
     Fd fd_;
 };
 
-[[nodiscard]] std::string signal_name(int signal);  // "SIGTERM", "signal 42"
-
 }  // namespace ddl::os

@@ -67,7 +67,8 @@ void Driver::find_host() {
     }
 }
 
-// The owner of the endpoint's address hosts, whatever the machine is called. A name may not be known yet: look again
+// The owner of the endpoint's address hosts, whatever the machine is called; all of 127.0.0.0/8 is one's own (Debian
+// gives a host's own name 127.0.1.1). A name may not be known yet: look again
 // until the agent's join deadline.
 void Driver::host_found(Result<std::vector<std::string>> addresses) {
     if (!addresses) {
@@ -76,7 +77,8 @@ void Driver::host_found(Result<std::vector<std::string>> addresses) {
     } else {
         const std::vector<std::string> own = os::interface_addresses();
         const bool mine = std::any_of(addresses->begin(), addresses->end(), [&](const std::string& address) {
-            return std::find(own.begin(), own.end(), plain_address(address)) != own.end();
+            const std::string plain = plain_address(address);
+            return plain.starts_with("127.") || std::find(own.begin(), own.end(), plain) != own.end();
         });
         mine ? become_host() : become_guest();
     }
@@ -198,6 +200,10 @@ void Driver::alarm() {
 
 void Driver::signal_ready() {
     while (const std::optional<int> signal = parts_.signals.next()) {
+        if (*signal == SIGCHLD) {
+            workers_.reap_orphans();
+            continue;
+        }
         if (exit_code_) {  // only others are waited for: no more patience
             leave();
             return;

@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "base/text.hpp"
-#include "os/signals.hpp"
 
 namespace ddl::run {
 namespace {
@@ -37,7 +36,7 @@ std::string what_happened(const Death& death) {
         case DeathKind::kExited:
             return "exited with code " + std::to_string(death.status);
         case DeathKind::kSignalled:
-            return "was killed by " + os::signal_name(death.status);
+            return "was killed by " + signal_name(death.status);
         case DeathKind::kStartFailed:
             return "could not be started";
         case DeathKind::kNodeLost:
@@ -113,8 +112,7 @@ std::string hint_for(const Death& death) {
                              : of_a_child                        ? hint_for_signal(death.status - 128)
                                                                  : "";
     if (of_a_child && !hint.empty()) {
-        return "code " + std::to_string(death.status) + " stands for " + os::signal_name(death.status - 128) + ": " +
-               hint;
+        return "code " + std::to_string(death.status) + " stands for " + signal_name(death.status - 128) + ": " + hint;
     }
     return hint;
 }

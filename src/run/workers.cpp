@@ -3,6 +3,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -42,7 +43,8 @@ Workers::Workers(net::Loop& loop, const plan::LaunchPlan& plan, std::string nonc
       pump_(pump),
       events_(events),
       sink_(std::move(sink)),
-      inherited_(os::environment()) {
+      inherited_(os::environment()),
+      descriptor_limit_(os::raise_descriptor_limit()) {
 }
 
 Workers::~Workers() = default;
@@ -78,6 +80,7 @@ bool Workers::start_one(const plan::RankPlace& place_without_files) {
     const bool has_stdin = plan_.stdin_mode == plan::StdinMode::kAll ||
                            (plan_.stdin_mode != plan::StdinMode::kNone && place.local_rank == plan_.stdin_rank);
     request.standard_in = has_stdin ? STDIN_FILENO : -1;
+    request.descriptor_limit = descriptor_limit_;
     request.keep_terminal = plan_.stdin_mode == plan::StdinMode::kTerminalForSingleRank;
     auto child = os::spawn(request);
     if (!child) {
@@ -118,8 +121,9 @@ void Workers::ended(std::size_t index) {
     ended.local_rank = worker.local_rank;
     ended.signalled = status->signalled;
     ended.status = status->number;
-    ended.stopped = worker.stopped;
-    const bool failed = !worker.stopped && (status->signalled || status->number != 0);
+    // A KILL that we did not send came from elsewhere, whatever we had asked for before.
+    ended.stopped = worker.stopped && !(status->signalled && status->number == SIGKILL && !worker.killed);
+    const bool failed = !ended.stopped && (status->signalled || status->number != 0);
     if (failed) {
         ended.message = read_error_file(worker.error_file);
         ended.stderr_tail = pump_.stderr_tail(worker.local_rank);
@@ -133,13 +137,26 @@ void Workers::ended(std::size_t index) {
 void Workers::signal(const std::vector<int>& local_ranks, int signal) {
     for (Worker& worker : workers_) {
         const bool meant = std::find(local_ranks.begin(), local_ranks.end(), worker.local_rank) != local_ranks.end();
-        if (!meant || worker.reaped || os::has_ended(worker.child.pid)) {
+        if (!meant || worker.reaped || os::is_ending(worker.child.pid)) {
             continue;
         }
         worker.stopped = true;
+        worker.killed = worker.killed || signal == SIGKILL;
         const bool whole_group = plan_.stdin_mode != plan::StdinMode::kTerminalForSingleRank &&
                                  (signal == SIGKILL || !plan_.supervision.signal_ranks_only);
         ::kill(whole_group ? -worker.child.pid : worker.child.pid, signal);
+    }
+}
+
+void Workers::reap_orphans() {
+    while (const std::optional<pid_t> pid = os::ended_child()) {
+        const auto found = std::find_if(workers_.begin(), workers_.end(),
+                                        [&](const Worker& w) { return !w.reaped && w.child.pid == *pid; });
+        if (found != workers_.end()) {
+            ended(static_cast<std::size_t>(found - workers_.begin()));
+        } else {
+            static_cast<void>(os::reap(*pid));
+        }
     }
 }
 

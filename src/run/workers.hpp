@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ public:
     // A worker that has ended by itself but was not reaped yet is left alone, so that its death stays its own.
     void signal(const std::vector<int>& local_ranks, int signal);
     void sweep(int signal);
+    // Orphans of workers are given to this process and would stay zombies. For SIGCHLD.
+    void reap_orphans();
     void close_round();
 
 private:
@@ -43,6 +46,7 @@ private:
         std::unique_ptr<net::Watch> watch;
         std::string error_file;
         bool stopped = false;
+        bool killed = false;  // by a SIGKILL of ours
         bool reaped = false;
     };
 
@@ -58,6 +62,7 @@ private:
     EventLog& events_;
     Sink sink_;
     std::vector<std::string> inherited_;
+    std::optional<std::size_t> descriptor_limit_;  // what the workers should get
     std::vector<Worker> workers_;
     std::uint64_t generation_ = 0;
     int next_serial_ = 1;

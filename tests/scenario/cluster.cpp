@@ -412,8 +412,7 @@ void Cluster::perform(Node& node, const core::SignalWorkers& effect) {
             put(node, core::WorkerEnded{local, true, effect.signal, true, "", {}, ""});
         }
     }
-    entries_.push_back(
-        {node.options.name, "signal " + join(ranks, ",") + " " + core::signal_text(effect.signal).substr(3)});
+    entries_.push_back({node.options.name, "signal " + join(ranks, ",") + " " + signal_name(effect.signal).substr(3)});
 }
 
 // Without a line in the transcript the workers have left nothing. A negative number stays: a family that never ends.
@@ -423,7 +422,7 @@ void Cluster::perform(Node& node, const core::SweepFamilies& effect) {
         return;
     }
     const int remaining = node.families.front();
-    const std::string text = effect.signal == 0 ? "look" : core::signal_text(effect.signal).substr(3);
+    const std::string text = effect.signal == 0 ? "look" : signal_name(effect.signal).substr(3);
     if (remaining >= 0) {
         node.families.pop_front();
     }

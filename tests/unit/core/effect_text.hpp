@@ -72,10 +72,10 @@ inline std::string text_of(const AgentEffect& effect) {
             for (const int rank : e.local_ranks) {
                 ranks.push_back(std::to_string(rank));
             }
-            return signal_text(e.signal).substr(3) + " to " + join(ranks, "+");
+            return signal_name(e.signal).substr(3) + " to " + join(ranks, "+");
         }
         std::string operator()(const SweepFamilies& e) const {
-            return e.signal == 0 ? "look" : "sweep " + signal_text(e.signal).substr(3);
+            return e.signal == 0 ? "look" : "sweep " + signal_name(e.signal).substr(3);
         }
         std::string operator()(const Say&) const {
             return "say";

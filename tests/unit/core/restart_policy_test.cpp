@@ -98,14 +98,6 @@ TEST(Describe, IsTheTextOfTheVerdict) {
     }
 }
 
-TEST(SignalText, NamesSignalsOrGivesTheirNumber) {
-    EXPECT_EQ(signal_text(SIGTERM), "SIGTERM");
-    EXPECT_EQ(signal_text(SIGINT), "SIGINT");
-    EXPECT_EQ(signal_text(42), "signal 42");
-    EXPECT_EQ(signal_text(0), "signal 0");
-    EXPECT_EQ(signal_text(-1), "signal -1");
-}
-
 // ---- which death was first --------------------------------------------------------------------------------------
 
 DatedDeath worker(int rank, const std::string& node, milliseconds at) {
@@ -159,6 +151,24 @@ TEST(CausalOrder, PutsTheLostNodesReportsAndTheLossBeforeTheConsequences) {
     EXPECT_THAT(
         order({worker(7, "b", milliseconds(5000)), worker(1, "a", milliseconds(5050)), loss("b", milliseconds(5100))}),
         ElementsAre("7", "b", "1"));
+}
+
+TEST(CausalOrder, PutsAKilledRankBeforeThePeerThatSawItsSocketsClose) {
+    for (const int signal : {SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE}) {
+        DatedDeath killed = worker(1, "a", milliseconds(5049));
+        killed.death.kind = DeathKind::kSignalled;
+        killed.death.status = signal;
+        EXPECT_THAT(order({worker(0, "a", milliseconds(5000)), killed}), ElementsAre("1", "0"));
+        killed.at += milliseconds(2);
+        EXPECT_THAT(order({worker(0, "a", milliseconds(5000)), killed}), ElementsAre("0", "1"));
+    }
+}
+
+TEST(CausalOrder, AnAbortMayBeAnAnswerToAPeersDeath) {
+    DatedDeath aborted = worker(1, "a", milliseconds(5001));
+    aborted.death.kind = DeathKind::kSignalled;
+    aborted.death.status = SIGABRT;
+    EXPECT_THAT(order({worker(0, "a", milliseconds(5000)), aborted}), ElementsAre("0", "1"));
 }
 
 TEST(CausalOrder, OfTwoLossesIsByTime) {

@@ -73,10 +73,14 @@ TEST(Spawn, TellsThePresentFromThePast) {
     const auto child = spawn(request);
     ASSERT_TRUE(child);
     EXPECT_FALSE(has_ended(child->pid));
+    EXPECT_FALSE(is_ending(child->pid));
+    EXPECT_FALSE(ended_child().has_value());
     EXPECT_FALSE(reap(child->pid).has_value());
     gate.write_end.reset();
     ASSERT_TRUE(ends_within(child->pidfd, 5000));
     EXPECT_TRUE(has_ended(child->pid));
+    EXPECT_TRUE(is_ending(child->pid));
+    EXPECT_EQ(ended_child(), child->pid);
     EXPECT_TRUE(has_ended(child->pid)) << "looking must not reap";
     EXPECT_TRUE(reap(child->pid).has_value());
     EXPECT_FALSE(has_ended(child->pid));
@@ -187,6 +191,17 @@ TEST(Spawn, BindsToTheGivenCpus) {
     SpawnRequest request = shell("grep Cpus_allowed_list /proc/self/status");
     request.cpus = {0};
     EXPECT_EQ(output_of(request), "Cpus_allowed_list:\t0\n");
+}
+
+TEST(Spawn, GivesTheWorkerItsOwnDescriptorLimit) {
+    Pipe output;
+    SpawnRequest request = shell("ulimit -Sn");
+    request.standard_out = output.write_end.get();
+    request.descriptor_limit = 77;
+    const auto child = spawn(request);
+    ASSERT_TRUE(child);
+    EXPECT_EQ(output.read_until(), "77\n");
+    (void)wait_for(*child);
 }
 
 TEST(Spawn, WorkerDiesWithItsParent) {

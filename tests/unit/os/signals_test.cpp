@@ -42,12 +42,6 @@ TEST_F(SignalMask, RefusesNumbersThatAreNone) {
     EXPECT_EQ(source.error().message, "signal 4711 does not exist");
 }
 
-TEST(SignalName, IsWhatPeopleWrite) {
-    EXPECT_EQ(signal_name(SIGTERM), "SIGTERM");
-    EXPECT_EQ(signal_name(SIGKILL), "SIGKILL");
-    EXPECT_EQ(signal_name(42), "signal 42");
-}
-
 TEST(Clock, NeverGoesBack) {
     const Instant first = now();
     EXPECT_LE(first, now());
