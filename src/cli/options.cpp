@@ -46,7 +46,7 @@ Result<Command> parse_store(const std::vector<std::string>& words) {
         ->check(CLI::Range(0, 65'535));
     app.add_flag("--everywhere", store.everywhere, "listen on all addresses, not on loopback only");
     app.add_option("--allow", allow, "addresses and networks that may connect, with commas between, or any [any]");
-    app.add_option("--compat", store.compat, "protocol of clients older than PyTorch 2.2 [auto]")
+    app.add_option("--compat,--store-compat", store.compat, "protocol of clients older than PyTorch 2.2 [auto]")
         ->check(CLI::IsMember({"auto", "1.13", "2.1"}));
     try {
         app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes them from the back
