@@ -35,7 +35,7 @@ constexpr int kLimitMilliseconds = 20'000;
 class Process {
 public:
     Process(const testing::ScratchDirectory& scratch, const std::function<int()>& body)
-        : out_(scratch / "out"), err_(scratch / "err"), pid_(::fork()) {
+        : out_(scratch / "out"), err_(scratch / "err"), pid_(fork_flushed()) {
         if (pid_ == 0) {
             ::dup2(::open("/dev/null", O_RDONLY), STDIN_FILENO);
             ::dup2(::open(out_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO);
@@ -72,6 +72,12 @@ public:
     }
 
 private:
+    // What stdio holds would come out of both processes.
+    static pid_t fork_flushed() {
+        std::fflush(nullptr);
+        return ::fork();
+    }
+
     std::string out_;
     std::string err_;
     pid_t pid_;
