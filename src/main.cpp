@@ -6,6 +6,7 @@
 
 #include "cli/options.hpp"
 #include "os/host.hpp"
+#include "os/inherited.hpp"
 #include "plan/dry_run.hpp"
 #include "plan/make_plan.hpp"
 #include "run/launch.hpp"
@@ -44,6 +45,7 @@ int perform(const cli::Launch& command, const char* invoked_as) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    os::repair_inherited_state();
     const auto command = cli::parse(argc, argv, os::environment());
     return command ? std::visit([&](const auto& c) { return perform(c, argv[0]); }, *command)
                    : complain(command.error());

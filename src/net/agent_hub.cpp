@@ -45,6 +45,7 @@ struct AgentHub::Impl {
     SilentConnections silent{silent_limit(kRanksPerAddress)};
     std::uint64_t last_newcomer = 0;
     std::uint32_t last_peer = 0;
+    std::shared_ptr<bool> alive = std::make_shared<bool>(true);  // dropped sessions may outlive this object
 
     Impl(Loop& a_loop, HubCallbacks a_callbacks, Duration limit)
         : loop(a_loop),
@@ -64,6 +65,8 @@ struct AgentHub::Impl {
     void begin_session(Newcomer newcomer);
     void read(PeerId peer, std::string_view bytes);
     void lose(PeerId peer, const std::string& why);
+    void let_go(const std::shared_ptr<Connection>& connection);
+    [[nodiscard]] bool idle() const;
 };
 
 AgentHub::Impl::~Impl() {
@@ -216,6 +219,28 @@ void AgentHub::Impl::lose(PeerId peer, const std::string& why) {
     keep->gone(peer, why);
 }
 
+void AgentHub::Impl::let_go(const std::shared_ptr<Connection>& connection) {
+    std::erase_if(lingering, [](const auto& earlier) { return !earlier->is_open(); });
+    lingering.push_back(connection);
+    connection->close_when_sent([this, still = std::weak_ptr(alive)] {
+        if (!still.expired() && callbacks->became_idle && idle()) {
+            const auto keep = callbacks;
+            keep->became_idle();
+        }
+    });
+}
+
+bool AgentHub::Impl::idle() const {
+    const auto sent = [](const auto& entry) {
+        return entry.second->connection->unsent() == 0;
+    };
+    const auto ended = [](const auto& connection) {
+        return !connection->is_open();
+    };
+    return std::all_of(sessions.begin(), sessions.end(), sent) &&
+           std::all_of(lingering.begin(), lingering.end(), ended);
+}
+
 Result<std::unique_ptr<AgentHub>> AgentHub::listen(Loop& loop, std::uint16_t port, HubCallbacks callbacks,
                                                    Duration first_message_limit) {
     auto listener = Listener::bind(loop, Reach::kEverywhere, port);
@@ -256,20 +281,11 @@ void AgentHub::drop(PeerId peer) {
     }
     node.mapped()->live = false;
     node.mapped()->limit.reset();
-    node.mapped()->connection->close_when_sent();
-    std::erase_if(impl_->lingering, [](const auto& connection) { return !connection->is_open(); });
-    impl_->lingering.push_back(node.mapped()->connection);
+    impl_->let_go(node.mapped()->connection);
 }
 
 bool AgentHub::idle() const {
-    const auto sent = [](const auto& entry) {
-        return entry.second->connection->unsent() == 0;
-    };
-    const auto ended = [](const auto& connection) {
-        return !connection->is_open();
-    };
-    return std::all_of(impl_->sessions.begin(), impl_->sessions.end(), sent) &&
-           std::all_of(impl_->lingering.begin(), impl_->lingering.end(), ended);
+    return impl_->idle();
 }
 
 }  // namespace ddl::net

@@ -170,12 +170,12 @@ void AgentLink::send(const wire::Message& message) {
     }
 }
 
-void AgentLink::close_when_sent() {
+void AgentLink::close_when_sent(std::function<void()> closed) {
     impl_->closing = true;
     impl_->pause.cancel();
     impl_->connector.reset();
     if (impl_->connection != nullptr) {
-        impl_->connection->close_when_sent();
+        impl_->connection->close_when_sent(std::move(closed));
     }
 }
 

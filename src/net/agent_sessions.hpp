@@ -27,6 +27,7 @@ struct HubCallbacks {
     std::function<void(PeerId, std::string why)> gone;  // once per arrived peer; not after drop()
     // Takes the descriptor. A client older than 2.2 comes with the silent connections of its address: no first bytes.
     std::function<void(int fd, std::string first_bytes)> store_client;
+    std::function<void()> became_idle{};  // optional: the last of the sessions that were dropped has been closed
 };
 
 class AgentHub {
@@ -41,7 +42,7 @@ public:
     [[nodiscard]] std::uint16_t port() const;
     void send(PeerId peer, const wire::Message& message);  // queued; dropped when the peer is gone
     void drop(PeerId peer);                                // closes after what is queued has been sent
-    [[nodiscard]] bool idle() const;                       // nothing queued on any session
+    [[nodiscard]] bool idle() const;                       // nothing queued on any session, dropped ones are closed
 
 private:
     struct Impl;
@@ -64,7 +65,9 @@ public:
     ~AgentLink();
 
     void send(const wire::Message& message);  // dropped when there is no session
-    void close_when_sent();                   // no more callbacks; closes after what is queued has been sent
+    // No more callbacks but `closed`: once what is queued has been sent and the peer has closed its end, too, or has
+    // taken too long. Never if there is no session: idle() at once.
+    void close_when_sent(std::function<void()> closed);
     [[nodiscard]] bool idle() const;
 
 private:

@@ -109,6 +109,10 @@ void Connection::on_readable() {
 }
 
 void Connection::finish(const std::string& why) {
+    if (end_ == End::kLingering) {
+        end_lingering();
+        return;
+    }
     const auto callbacks = callbacks_;
     const bool report = end_ == End::kOpen || end_ == End::kBroken;
     const std::string reason = why;
@@ -219,15 +223,24 @@ void Connection::close() {
     front_sent_ = unsent_ = 0;
 }
 
-void Connection::close_when_sent() {
+void Connection::end_lingering() {
+    const auto ended = std::exchange(lingered_, nullptr);
+    close();
+    if (ended) {
+        ended();
+    }
+}
+
+void Connection::close_when_sent(std::function<void()> ended) {
     if (!stream_.is_open() || end_ != End::kOpen) {
         close();
         return;
     }
     end_ = End::kLingering;
+    lingered_ = std::move(ended);
     // Closing with unread input would reset the connection and take what we sent last away from the peer.
     // The queued read wait keeps this object until then.
-    linger_.start(kLingerTime, [this] { close(); });
+    linger_.start(kLingerTime, [this] { end_lingering(); });
     shut_down_sending_if_done();
     wait_readable();
 }

@@ -43,8 +43,9 @@ public:
     void pause_reading();
     void resume_reading();
 
-    void close();                    // at once; what is queued is lost
-    void close_when_sent();          // sends what is queued, then waits for the peer's end, all within kLingerTime
+    void close();  // at once; what is queued is lost
+    // Sends what is queued, then waits for the peer's end, all within kLingerTime; then `ended`, unless it was closed.
+    void close_when_sent(std::function<void()> ended = nullptr);
     [[nodiscard]] os::Fd release();  // gives the descriptor away, unread bytes included
 
     [[nodiscard]] std::size_t unsent() const {
@@ -70,6 +71,7 @@ private:
     void on_writable();
     void give_up(std::string why);  // reported by the read side, so never from within a call of the owner
     void finish(const std::string& why);
+    void end_lingering();
     [[nodiscard]] bool flush();  // false: the socket is in error
     void shut_down_sending_if_done();
 
@@ -85,6 +87,7 @@ private:
     End end_ = End::kOpen;
     std::string why_;
     Timer linger_;
+    std::function<void()> lingered_;
 };
 
 inline constexpr auto kLingerTime = std::chrono::seconds(3);

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
@@ -90,12 +91,13 @@ void resolve(Loop& loop, const std::string& host, std::function<void(Addresses)>
     auto lookup = std::make_shared<Lookup>();
     lookup->host = host;
     lookup->finished.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    Result<void> started = lookup->finished ? start_thread(lookup) : fail("cannot resolve " + host + ": no descriptor");
+    os::Fd watched(::fcntl(lookup->finished.get(), F_DUPFD_CLOEXEC, 0));
+    Result<void> started = watched ? start_thread(lookup) : fail("cannot resolve " + host + ": no descriptor is left");
     if (!started.has_value()) {
         loop.post([done = std::move(done), error = std::move(started.error())] { done(tl::unexpected(error)); });
         return;
     }
-    auto finished = std::make_shared<asio::posix::stream_descriptor>(loop.context(), ::dup(lookup->finished.get()));
+    auto finished = std::make_shared<asio::posix::stream_descriptor>(loop.context(), watched.release());
     finished->async_wait(asio::posix::stream_descriptor::wait_read,
                          [finished, lookup, done = std::move(done)](const asio::error_code&) {
                              if (lookup->ready.load(std::memory_order_acquire)) {

@@ -141,14 +141,14 @@ int child_main(void* argument) {
     if (launch.cpus != nullptr && ::sched_setaffinity(0, launch.cpu_bytes, launch.cpus) != 0) {
         give_up(launch, Stage::kAffinity);
     }
-    if (launch.descriptor_limit != nullptr) {
+    place_streams(launch);
+    close_other_descriptors();
+    if (launch.descriptor_limit != nullptr) {  // not before: those that the agent has open may be more
         rlimit limit{};
         ::getrlimit(RLIMIT_NOFILE, &limit);
         limit.rlim_cur = *launch.descriptor_limit;
         ::setrlimit(RLIMIT_NOFILE, &limit);
     }
-    place_streams(launch);
-    close_other_descriptors();
     reset_signals();
     sigset_t none;
     sigemptyset(&none);
@@ -336,7 +336,7 @@ bool has_ended(pid_t pid) {
 
 bool is_ending(pid_t pid) {
     const auto facts = read_process(pid);
-    return facts && (facts->exiting || facts->ended);
+    return facts && (facts->ended || (facts->exiting && all_threads_are_exiting(pid)));
 }
 
 std::optional<pid_t> ended_child() {

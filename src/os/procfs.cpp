@@ -187,6 +187,15 @@ std::vector<ProcessFacts> all_processes() {
     return processes;
 }
 
+bool all_threads_are_exiting(pid_t pid) {
+    const std::vector<pid_t> threads = numeric_entries(path_of(pid, "task"));
+    return std::all_of(threads.begin(), threads.end(), [pid](pid_t thread) {
+        const auto text = read_whole(path_of(pid, "task/" + std::to_string(thread) + "/stat"));
+        const auto facts = text ? parse_stat(*text) : std::nullopt;
+        return !facts || facts->exiting;  // one that has vanished was
+    });
+}
+
 std::vector<pid_t> children_of(pid_t pid) {
     if (kernel_lists_children()) {
         return listed_children(pid);

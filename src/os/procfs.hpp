@@ -26,7 +26,8 @@ struct ProcessFacts {
     bool has_image = false;
     // Ended and not reaped yet. A leader whose other threads go on running is shown as Z too, but is not meant.
     bool ended = false;
-    // On its way out: signals no longer reach it, its descriptors may be closed already.
+    // Its main thread is on its way out. If all others are, too, signals no longer reach it and its descriptors may be
+    // closed already.
     bool exiting = false;
 };
 
@@ -34,6 +35,7 @@ struct ProcessFacts {
 [[nodiscard]] std::optional<ProcessFacts> parse_stat(std::string_view text);
 [[nodiscard]] std::optional<ProcessFacts> read_process(pid_t pid);
 [[nodiscard]] std::vector<ProcessFacts> all_processes();
+[[nodiscard]] bool all_threads_are_exiting(pid_t pid);
 
 [[nodiscard]] std::vector<pid_t> children_of(pid_t pid);
 // All below `pid`, but not below the pids in `spared`, which are left out themselves.

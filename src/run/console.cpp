@@ -1,26 +1,8 @@
 #include "run/console.hpp"
 
-#include <unistd.h>
-
-#include <cerrno>
+#include "os/write_all.hpp"
 
 namespace ddl::run {
-namespace {
-
-void write_all(int fd, std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t count = ::write(fd, text.data(), text.size());
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count <= 0) {
-            return;
-        }
-        text.remove_prefix(static_cast<std::size_t>(count));
-    }
-}
-
-}  // namespace
 
 void Console::note(std::string_view text) const {
     if (!quiet_) {
@@ -41,7 +23,7 @@ void Console::print(std::string_view text) const {
     if (!whole.empty() && whole.back() != '\n') {
         whole += '\n';
     }
-    write_all(fd_, whole);
+    static_cast<void>(os::write_all(fd_, whole));  // there is nobody left to tell
 }
 
 void Console::line(std::string_view kind, std::string_view text) const {

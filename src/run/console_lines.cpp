@@ -1,9 +1,6 @@
 #include "run/console_lines.hpp"
 
-#include <poll.h>
-#include <unistd.h>
-
-#include <cerrno>
+#include "os/write_all.hpp"
 
 namespace ddl::run {
 namespace {
@@ -60,18 +57,7 @@ bool ConsoleLines::end_line() {
 }
 
 bool ConsoleLines::put(std::string_view bytes) {
-    constexpr int kPatienceMilliseconds = 5000;
-    while (!gone_ && !bytes.empty()) {
-        const ssize_t count = ::write(fd_, bytes.data(), bytes.size());
-        if (count > 0) {
-            bytes.remove_prefix(static_cast<std::size_t>(count));
-        } else if (count < 0 && errno == EAGAIN) {
-            pollfd ready{fd_, POLLOUT, 0};
-            gone_ = ::poll(&ready, 1, kPatienceMilliseconds) == 0;
-        } else if (count == 0 || errno != EINTR) {
-            gone_ = true;
-        }
-    }
+    gone_ = gone_ || os::write_all(fd_, bytes) != 0;
     return !gone_;
 }
 

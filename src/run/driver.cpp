@@ -17,7 +17,6 @@ namespace {
 
 constexpr auto kLookAgain = std::chrono::milliseconds(500);
 constexpr auto kLeaveLimit = std::chrono::seconds(2);
-constexpr auto kLeavePause = std::chrono::milliseconds(1);
 
 }  // namespace
 
@@ -104,6 +103,9 @@ void Driver::become_host() {
         callbacks.store_client = [this](int fd, std::string first_bytes) {
             store_.adopt(fd, std::move(first_bytes));
         };
+        callbacks.became_idle = [this] {
+            leave_when_told();
+        };
         auto hub = net::AgentHub::listen(loop_, rendezvous.endpoint.port, std::move(callbacks));
         if (!hub) {
             put(core::AgentEvent(core::SystemFailed{"rendezvous: " + hub.error().message}));
@@ -173,7 +175,7 @@ void Driver::arm() {
     consider(coordinator_ ? coordinator_->next_deadline() : std::nullopt);
     consider(pump_.next_deadline());
     consider(next_look_);
-    consider(leave_by_ ? std::optional(os::now() + kLeavePause) : std::nullopt);
+    consider(leave_by_);
     loop_.set_alarm(next, [this] { alarm(); });
 }
 
@@ -295,10 +297,9 @@ void Driver::perform(const core::Report& effect) {
 
 void Driver::perform(const core::Finish& effect) {
     exit_code_ = reported_exit_code_.value_or(effect.exit_code);
-    leave_by_ = os::now() + kLeaveLimit;
     put(core::CoordinatorEvent(core::PeerGone{PeerId::kLocal, "its agent has finished"}));
     if (link_) {
-        link_->close_when_sent();
+        link_->close_when_sent([this] { leave_when_told(); });
     }
 }
 
@@ -328,6 +329,9 @@ void Driver::perform(const core::CoordinationEnded& /*effect*/) {
 void Driver::leave_when_told() {
     if (!exit_code_ || (coordinator_ && !coordination_ended_)) {
         return;
+    }
+    if (!leave_by_) {
+        leave_by_ = os::now() + kLeaveLimit;
     }
     const bool all_sent = (!hub_ || hub_->idle()) && (!link_ || link_->idle());
     if (all_sent || *leave_by_ <= os::now()) {

@@ -13,7 +13,9 @@ namespace ddl::run {
 
 Result<EventLog> EventLog::open(const std::string& path, std::string node) {
     EventLog log;
-    log.file_.reset(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+    // A pipe without a reader, or with a slow one, must not hold the job up.
+    constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK;
+    log.file_.reset(::open(path.c_str(), kFlags, 0666));
     if (!log.file_) {
         return fail("--events: cannot open " + path + ": " + std::strerror(errno));
     }

@@ -75,7 +75,7 @@ Result<void> StoreHost::bind_within(plan::PortRange range) {
     if (range.fixed() && server_) {
         return {};
     }
-    const int last_port = server_ ? server_->port() : range.first - 1;
+    const int last_port = last_of_range_ != 0 ? last_of_range_ : range.first - 1;
     const int size = range.last - range.first + 1;
     Error last_error;
     for (int i = 0; i < size; ++i) {  // on from the last round's port, so that it is reused as late as possible
@@ -83,6 +83,7 @@ Result<void> StoreHost::bind_within(plan::PortRange range) {
         auto server = net::StoreServer::bind(loop_, options(static_cast<std::uint16_t>(port)));
         if (server) {
             server_ = std::move(*server);
+            last_of_range_ = port;
             return {};
         }
         last_error = server.error();

@@ -46,6 +46,7 @@ private:
     const plan::LaunchPlan& plan_;
     std::function<void(std::string)> warn_;
     std::unique_ptr<net::StoreServer> server_;      // of the next or current round
+    int last_of_range_ = 0;                         // port of the last round, with --store-port A-B
     std::unique_ptr<net::StoreServer> rendezvous_;  // clients of the rendezvous port
     std::deque<os::PortReservation> reservations_;  // the newest is in use; older ones keep late workers out
 };

@@ -1,9 +1,9 @@
 #include "run/worker_stream.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
+
+#include "os/write_all.hpp"
 
 namespace ddl::run {
 namespace {
@@ -17,21 +17,6 @@ std::size_t whole_part(std::string_view text) {
     const std::size_t end = newline == std::string_view::npos ? 0 : newline + 1;
     const std::size_t cr = text.size() < 2 ? std::string_view::npos : text.rfind('\r', text.size() - 2);
     return cr == std::string_view::npos ? end : std::max(end, cr + 1);
-}
-
-// 0, or the errno of what could not be written.
-int write_all(int fd, std::string_view bytes) {
-    while (!bytes.empty()) {
-        const ssize_t count = ::write(fd, bytes.data(), bytes.size());
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count <= 0) {
-            return count < 0 ? errno : EIO;
-        }
-        bytes.remove_prefix(static_cast<std::size_t>(count));
-    }
-    return 0;
 }
 
 }  // namespace
@@ -72,7 +57,7 @@ void WorkerStream::to_file(std::string_view bytes) {
     if (!targets_.file) {
         return;
     }
-    if (const int error = write_all(targets_.file.get(), bytes); error != 0) {
+    if (const int error = os::write_all(targets_.file.get(), bytes); error != 0) {
         targets_.file.reset();
         report_(StreamTrouble::kFileFailed, error);
     }
@@ -99,7 +84,7 @@ void WorkerStream::to_filter(std::string_view bytes) {
     if (unmatched_.size() > kMaxHeldBytes) {
         unmatched_.clear();
     }
-    if (const int error = write_all(targets_.filter->file.get(), matching); error != 0) {
+    if (const int error = os::write_all(targets_.filter->file.get(), matching); error != 0) {
         targets_.filter->file.reset();
         report_(StreamTrouble::kFileFailed, error);
     }

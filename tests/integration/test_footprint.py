@@ -90,6 +90,21 @@ def test_idle_agent_uses_no_time(run, ddlaunch):
     assert switches() - woken <= 5
 
 
+def test_waiting_for_others_to_leave_polls_nothing(cluster, ddlaunch, tmp_path):
+    """The coordinator's process has nothing to do while another node still ends what its workers left behind."""
+    script = '[ "$GROUP_RANK" = 0 ] || { trap "" TERM; sleep 60 & }; exit 0'
+    events = tmp_path / "events"
+    agents = launch_on(cluster(2), ddlaunch, ["--no-python", "/bin/sh", "-c", script], "--shutdown-timeout=4",
+                       f"--events={events}", workers_per_host=[1, 1])
+    wait_until(lambda: events.exists() and events.read_text().count("job_over") >= 1, "the job is over", 20)
+    before = status_value(agents[0].pid, "voluntary_ctxt_switches")
+    subprocess.run(["sleep", "1"], check=True)
+    assert agents[0].running and agents[1].running, "the second node still waits for its family"
+    assert status_value(agents[0].pid, "voluntary_ctxt_switches") - before <= 20
+    for process in agents:
+        process.expect(0, 20)
+
+
 def test_no_files_are_left(run, ddlaunch, tmp_path, mark):
     scratch = tmp_path / "scratch"
     scratch.mkdir()

@@ -154,14 +154,17 @@ TEST(Connection, CloseWhenSentDeliversEverythingFirst) {
     pair.put("input that nobody reads any more must not reset the connection");
     const std::string bytes(3 * kMiB, 'x');
     pair.connection->send(bytes);
-    pair.connection->close_when_sent();
+    int lingered = 0;
+    pair.connection->close_when_sent([&] { ++lingered; });
     pair.connection->send("too late");
     bool ended = false;
     EXPECT_TRUE(run_until(loop, [&] { return ended = ended || !pair.take(); }));
     EXPECT_EQ(pair.taken, bytes);
     EXPECT_TRUE(pair.connection->is_open()) << "waits for the peer's end";
+    EXPECT_EQ(lingered, 0);
     pair.peer.reset();
-    EXPECT_TRUE(run_until(loop, [&] { return !pair.connection->is_open(); }));
+    EXPECT_TRUE(run_until(loop, [&] { return lingered == 1; }));
+    EXPECT_FALSE(pair.connection->is_open());
     EXPECT_EQ(pair.closed, 0);
     EXPECT_EQ(pair.received, "");
 }
@@ -172,9 +175,21 @@ TEST(Connection, CloseWhenSentDoesNotWaitForEver) {
     pair.start();
     pair.connection->send(std::string(3 * kMiB, 'x'));
     const Instant before = os::now();
-    pair.connection->close_when_sent();
-    EXPECT_TRUE(run_until(loop, [&] { return !pair.connection->is_open(); }));
+    int lingered = 0;
+    pair.connection->close_when_sent([&] { ++lingered; });
+    EXPECT_TRUE(run_until(loop, [&] { return lingered == 1; }));
+    EXPECT_FALSE(pair.connection->is_open());
     EXPECT_GE(os::now() - before, kLingerTime);
+}
+
+TEST(Connection, ClosedWhileItLingersItSaysNothing) {
+    Loop loop;
+    Pair pair(loop);
+    pair.start();
+    pair.connection->close_when_sent([] { FAIL() << "the owner knows"; });
+    pair.connection->close();
+    pair.peer.reset();
+    run_for(loop, std::chrono::milliseconds(20));
 }
 
 TEST(Connection, ReleaseGivesTheUnreadBytesAway) {

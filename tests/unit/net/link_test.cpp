@@ -240,11 +240,15 @@ TEST_F(Link, CloseWhenSentDeliversFirstAndSaysNothingMore) {
         link->send(notice(std::to_string(i) + std::string(2000, 'x')));
     }
     hub->send(peer, notice("crosses"));
-    link->close_when_sent();
+    int closed = 0;
+    link->close_when_sent([&] { ++closed; });
     EXPECT_FALSE(link->idle());
+    EXPECT_EQ(closed, 0);
     ASSERT_TRUE(until([&] { return at_hub.size() == 1000 && gone == 1; }));
-    EXPECT_TRUE(until([&] { return link->idle(); }));
+    EXPECT_TRUE(until([&] { return closed == 1; }));
+    EXPECT_TRUE(link->idle());
     run_for(loop, 100ms);
+    EXPECT_EQ(closed, 1);
     EXPECT_TRUE(received.empty());
     EXPECT_TRUE(downs.empty());
     EXPECT_EQ(arrivals, 1) << "does not dial again";
@@ -254,7 +258,7 @@ TEST_F(Link, CloseWhenSentStopsDialling) {
     const std::uint16_t port = unused_port();
     dial("127.0.0.1", port);
     ASSERT_TRUE(until([&] { return !tries.empty(); }));
-    link->close_when_sent();
+    link->close_when_sent([] { FAIL() << "there is nothing to be closed"; });
     EXPECT_TRUE(link->idle());
     RawServer server(port);
     run_for(loop, 200ms);
@@ -266,7 +270,7 @@ TEST_F(Link, WhatWasSentBeforeDestructionStillArrives) {
     dial("127.0.0.1", hub->port());
     ASSERT_TRUE(until([&] { return arrivals == 1; }));
     link->send(notice(std::string(2000, 'x')));
-    link->close_when_sent();
+    link->close_when_sent(nullptr);
     link.reset();
     EXPECT_TRUE(until([&] { return at_hub.size() == 1 && gone == 1; }));
 }

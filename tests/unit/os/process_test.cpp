@@ -8,6 +8,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "os/procfs.hpp"
 #include "process_tools.hpp"
@@ -203,6 +204,49 @@ TEST(Spawn, GivesTheWorkerItsOwnDescriptorLimit) {
     ASSERT_TRUE(child);
     EXPECT_EQ(output.read_until(), "77\n");
     (void)wait_for(*child);
+}
+
+TEST(Spawn, DescriptorLimitOfTheWorkerDoesNotCountTheLaunchers) {
+    const auto before = raise_descriptor_limit();
+    std::vector<Fd> many;  // as a coordinator has for its agents
+    for (int i = 0; i < 100; ++i) {
+        many.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    }
+    SpawnRequest request = shell("ulimit -Sn");
+    request.standard_in = STDIN_FILENO;  // has to be moved away and back
+    request.descriptor_limit = 64;
+    EXPECT_EQ(output_of(request), "64\n");
+    (void)before;
+}
+
+// A Python that ends its main thread, or a runtime that never returns to it, goes on as a zombie with living threads.
+TEST(Spawn, AWorkerIsNotEndingWhileOneOfItsThreadsGoesOn) {
+    Pipe gate;
+    const pid_t worker = ::fork();
+    ASSERT_GE(worker, 0);
+    if (worker == 0) {
+        const int gate_fd = gate.read_end.get();
+        gate.write_end.reset();
+        std::thread([gate_fd] {
+            char byte = 0;
+            ::_exit(::read(gate_fd, &byte, 1) == 0 ? 0 : 1);
+        }).detach();
+        ::syscall(SYS_exit, 0);  // of this thread alone
+    }
+    const auto main_thread_is_over = [worker] {
+        const auto facts = read_process(worker);
+        return facts && facts->state == 'Z';
+    };
+    while (!main_thread_is_over()) {
+        std::this_thread::yield();
+    }
+    EXPECT_FALSE(has_ended(worker));
+    EXPECT_FALSE(is_ending(worker)) << "it would never be stopped";
+    const Fd pidfd = testing::pidfd_of(worker);
+    gate.write_end.reset();
+    ASSERT_TRUE(ends_within(pidfd, 5000));
+    EXPECT_TRUE(is_ending(worker));
+    EXPECT_TRUE(reap(worker).has_value());
 }
 
 TEST(Spawn, WorkerDiesWithItsParent) {

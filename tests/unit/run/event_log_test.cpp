@@ -1,6 +1,7 @@
 #include "run/event_log.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 
@@ -47,6 +48,22 @@ TEST(EventLog, AppendsAndNamesTheHostByDefault) {
     const std::string text = testing::content_of(path);
     EXPECT_EQ(split(text, '\n').size(), 3U);
     EXPECT_FALSE(nlohmann::json::parse(split(text, '\n')[0])["node"].get<std::string>().empty());
+}
+
+TEST(EventLog, APipeThatNobodyReadsHoldsNothingUp) {
+    testing::ScratchDirectory directory;
+    const std::string path = directory / "pipe";
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    EXPECT_FALSE(EventLog::open(path)) << "an error, not a wait for a reader";
+    const os::Fd reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    auto log = EventLog::open(path);
+    ASSERT_TRUE(log);
+    const std::string text(1000, 'x');
+    for (int i = 0; i < 100; ++i) {  // more than a pipe holds
+        log->write("event", {}, {{"text", text}});
+    }
+    std::string first(text.size(), '\0');
+    EXPECT_EQ(::read(reader.get(), first.data(), first.size()), static_cast<ssize_t>(first.size()));
 }
 
 TEST(EventLog, WithoutAFileNothingHappens) {

@@ -175,6 +175,7 @@ TEST_F(StoreHosts, ARangeIsGoneThroughInTurn) {
         offsets.push_back(prepared(host) - base);
         ASSERT_TRUE(host.serve({}, 1));
         EXPECT_TRUE(holds_keys(static_cast<std::uint16_t>(base + offsets.back()), 0));
+        host.close();
     }
     EXPECT_THAT(offsets, ::testing::ElementsAre(0, 2, 0, 2)) << "on from the last one, past the one in use";
 }
