@@ -62,18 +62,20 @@ inline std::vector<Message> sample_messages() {
     Death lost;
     lost.kind = DeathKind::kNodeLost;
     lost.node = "n2";
-    return {sample_hello(),
-            Ready{{1, 5}, 40001, {sample_death(), lost}},
-            Failed{{1, 5}, sample_death()},
-            FirstExit{{1, 5}},
-            Finished{{1, 5}},
-            Leaving{15},
-            Welcome{"job", 1},
-            Refused{"--nnodes is 3 on this node but 2 in the running job"},
-            Notice{"2 of 4 nodes here"},
-            sample_assignment(),
-            Stop{{1, 5}, StopReason::kMembership, "the job grows"},
-            JobOver{137, ExitOrigin::kWorker, "rank 3 was killed", {sample_death()}, 3}};
+    std::vector<Message> all;  // not one braced list, which takes a sanitizing compiler long
+    all.emplace_back(sample_hello());
+    all.emplace_back(Ready{{1, 5}, 40001, {sample_death(), lost}});
+    all.emplace_back(Failed{{1, 5}, sample_death()});
+    all.emplace_back(FirstExit{{1, 5}});
+    all.emplace_back(Finished{{1, 5}});
+    all.emplace_back(Leaving{15});
+    all.emplace_back(Welcome{"job", 1});
+    all.emplace_back(Refused{"--nnodes is 3 on this node but 2 in the running job"});
+    all.emplace_back(Notice{"2 of 4 nodes here"});
+    all.emplace_back(sample_assignment());
+    all.emplace_back(Stop{{1, 5}, StopReason::kMembership, "the job grows"});
+    all.emplace_back(JobOver{137, ExitOrigin::kWorker, "rank 3 was killed", {sample_death()}, 3});
+    return all;
 }
 
 }  // namespace ddl::wire
