@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "os/cgroup.hpp"
 #include "os/family.hpp"
 #include "os/procfs.hpp"
 
@@ -108,12 +109,14 @@ void empty_families(const std::string& nonce, const std::vector<Session>& sessio
     }
 }
 
-[[noreturn]] void guard_main(Fd pipe, const std::string& nonce) {
+[[noreturn]] void guard_main(Fd pipe, const std::string& nonce, const std::string& cgroup) {
     become_background_process();
     const Fd only = keep_only(std::move(pipe));
     std::vector<Session> sessions;
     if (!listen(only, sessions)) {
+        kill_cgroup(cgroup);
         empty_families(nonce, sessions);
+        remove_cgroup(cgroup);
     }
     ::_exit(0);
 }
@@ -136,7 +139,7 @@ pid_t fork_unseen() {
 
 }  // namespace
 
-Result<Guard> Guard::start(const std::string& nonce) {
+Result<Guard> Guard::start(const std::string& nonce, const std::string& cgroup) {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
         return fail(std::string("cannot make the guard's pipe: ") + std::strerror(errno));
@@ -151,7 +154,7 @@ Result<Guard> Guard::start(const std::string& nonce) {
     const int error = errno;
     if (pid == 0) {
         write_end.reset();
-        guard_main(std::move(read_end), nonce);
+        guard_main(std::move(read_end), nonce, cgroup);
     }
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (pid < 0) {

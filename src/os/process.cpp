@@ -1,6 +1,7 @@
 #include "os/process.hpp"
 
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -48,6 +49,7 @@ struct Launch {
     char* const* environment = nullptr;
     std::array<int, 3> streams{};  // -1: as inherited
     bool own_session = true;
+    int cgroup = -1;
     const rlim_t* descriptor_limit = nullptr;
     const cpu_set_t* cpus = nullptr;
     std::size_t cpu_bytes = 0;
@@ -239,14 +241,32 @@ std::string stage_text(Stage stage, const std::string& name, const std::string& 
     return "exec " + name;
 }
 
+// Only clone3 knows cgroups. It returns in the child, so the child needs a copy of the memory; that copy is small.
+// Fails where a sandbox forbids it or the group is gone; the worker is then born beside its agent.
+pid_t clone_into_cgroup(Launch& launch, int& pidfd) {
+    clone_args arguments{};
+    arguments.flags = CLONE_VFORK | CLONE_PIDFD | CLONE_INTO_CGROUP;
+    arguments.pidfd = reinterpret_cast<std::uint64_t>(&pidfd);
+    arguments.exit_signal = SIGCHLD;
+    arguments.cgroup = static_cast<std::uint64_t>(launch.cgroup);
+    const auto pid = static_cast<pid_t>(::syscall(SYS_clone3, &arguments, sizeof arguments));
+    if (pid == 0) {
+        ::_exit(child_main(&launch));
+    }
+    return pid;
+}
+
 // Starts the child and waits until it has left this process's memory, by exec or by exit.
 pid_t clone_and_wait(Launch& launch, const ChildArea& area, int& pidfd) {
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);  // no handler of ours may run in the child
-    const int flags = kMemory | CLONE_VFORK | CLONE_PIDFD | SIGCHLD;
-    const pid_t pid = ::clone(child_main, area.stack_top(), flags, &launch, &pidfd);
+    pid_t pid = launch.cgroup < 0 ? -1 : clone_into_cgroup(launch, pidfd);
+    if (pid < 0) {
+        const int flags = kMemory | CLONE_VFORK | CLONE_PIDFD | SIGCHLD;
+        pid = ::clone(child_main, area.stack_top(), flags, &launch, &pidfd);
+    }
     const int error = errno;
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     errno = error;
@@ -293,6 +313,7 @@ tl::expected<Child, SpawnFailure> spawn(const SpawnRequest& request) {
     launch.arguments = arguments.data();
     launch.environment = environment.data();
     launch.streams = {null_input ? null_input.get() : request.standard_in, request.standard_out, request.standard_err};
+    launch.cgroup = request.cgroup;
     launch.own_session = !request.keep_terminal;
     launch.descriptor_limit = request.descriptor_limit ? &descriptor_limit : nullptr;
     launch.cpus = mask.empty() ? nullptr : reinterpret_cast<const cpu_set_t*>(mask.data());

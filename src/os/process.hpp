@@ -24,6 +24,7 @@ struct SpawnRequest {
     int standard_err = -1;
     bool keep_terminal = false;                   // no new session: a single rank that owns the terminal (debuggers)
     std::vector<int> cpus;                        // affinity; empty: inherited
+    int cgroup = -1;                              // directory of a cgroup to be born in; -1: the agent's
     std::optional<std::size_t> descriptor_limit;  // soft RLIMIT_NOFILE; nullopt: inherited
 };
 

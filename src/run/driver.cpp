@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <fstream>
 #include <utility>
 
 #include "base/text.hpp"
@@ -10,6 +9,7 @@
 #include "os/clock.hpp"
 #include "os/host.hpp"
 #include "run/report.hpp"
+#include "run/result_file.hpp"
 #include "run/settings.hpp"
 
 namespace ddl::run {
@@ -26,7 +26,7 @@ Driver::Driver(const plan::LaunchPlan& plan, DriverParts parts, Console& console
       console_(console),
       pump_(loop_, plan, [this](const std::string& text) { console_.warn(text); }),
       store_(loop_, plan, [this](const std::string& text) { console_.warn(text); }),
-      workers_(loop_, plan, parts_.nonce, parts_.guard, pump_, parts_.events,
+      workers_(loop_, plan, parts_.nonce, parts_.guard, parts_.cgroup, pump_, parts_.events,
                [this](core::AgentEvent event) {
                    put(std::move(event));
                    work();
@@ -102,6 +102,9 @@ void Driver::become_host() {
         };
         callbacks.store_client = [this](int fd, std::string first_bytes) {
             store_.adopt(fd, std::move(first_bytes));
+        };
+        callbacks.warn = [this](const std::string& text) {
+            console_.warn(text);
         };
         callbacks.became_idle = [this] {
             leave_when_told();
@@ -286,10 +289,8 @@ void Driver::perform(const core::Report& effect) {
         console_.print(failure_report(over));
     }
     if (!plan_.result_file.empty()) {
-        std::ofstream file(plan_.result_file);
-        file << result_json(over) << "\n";
-        if (!file.flush()) {
-            console_.warn("cannot write --result-file " + plan_.result_file);
+        if (auto written = write_result_file(plan_.result_file, over); !written) {
+            console_.warn(written.error().message);
         }
     }
     reported_exit_code_ = plan_.exit_code_class ? exit_code_class(over) : over.exit_code;

@@ -16,6 +16,7 @@
 #include "core/coordinator.hpp"
 #include "net/agent_sessions.hpp"
 #include "net/loop.hpp"
+#include "os/cgroup.hpp"
 #include "os/guard.hpp"
 #include "os/signals.hpp"
 #include "plan/launch_plan.hpp"
@@ -28,6 +29,7 @@
 namespace ddl::run {
 
 struct DriverParts {
+    std::optional<os::WorkerCgroup> cgroup;
     os::SignalSource signals;
     os::Guard guard;
     std::string nonce;

@@ -54,7 +54,8 @@ Result<DriverParts> prepare(const plan::LaunchPlan& plan) {
     if (!signals) {
         return tl::unexpected(signals.error());
     }
-    auto guard = os::Guard::start(nonce);
+    auto cgroup = os::WorkerCgroup::create(nonce);
+    auto guard = os::Guard::start(nonce, cgroup ? cgroup->path() : "");
     if (!guard) {
         return tl::unexpected(guard.error());
     }
@@ -65,7 +66,7 @@ Result<DriverParts> prepare(const plan::LaunchPlan& plan) {
     if (!events) {
         return tl::unexpected(events.error());
     }
-    return DriverParts{std::move(*signals), std::move(*guard), nonce, std::move(*events)};
+    return DriverParts{std::move(cgroup), std::move(*signals), std::move(*guard), nonce, std::move(*events)};
 }
 
 }  // namespace

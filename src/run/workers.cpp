@@ -34,12 +34,13 @@ plan::RankPlace place_of(const wire::Assignment& assignment, const std::string& 
 
 }  // namespace
 
-Workers::Workers(net::Loop& loop, const plan::LaunchPlan& plan, std::string nonce, os::Guard& guard, LogPump& pump,
-                 EventLog& events, Sink sink)
+Workers::Workers(net::Loop& loop, const plan::LaunchPlan& plan, std::string nonce, os::Guard& guard,
+                 std::optional<os::WorkerCgroup>& cgroup, LogPump& pump, EventLog& events, Sink sink)
     : loop_(loop),
       plan_(plan),
       nonce_(std::move(nonce)),
       guard_(guard),
+      cgroup_(cgroup),
       pump_(pump),
       events_(events),
       sink_(std::move(sink)),
@@ -53,6 +54,7 @@ void Workers::start(const wire::Assignment& assignment, const std::string& job_i
     workers_.clear();
     workers_.reserve(static_cast<std::size_t>(plan_.workers));
     generation_ = assignment.generation.number();
+    cgroup_directory_ = cgroup_ ? cgroup_->open_round() : -1;
     for (int local_rank = 0; local_rank < plan_.workers; ++local_rank) {
         if (!start_one(place_of(assignment, job_id, local_rank))) {
             return;
@@ -80,6 +82,7 @@ bool Workers::start_one(const plan::RankPlace& place_without_files) {
     const bool has_stdin = plan_.stdin_mode == plan::StdinMode::kAll ||
                            (plan_.stdin_mode != plan::StdinMode::kNone && place.local_rank == plan_.stdin_rank);
     request.standard_in = has_stdin ? STDIN_FILENO : -1;
+    request.cgroup = cgroup_directory_;
     request.descriptor_limit = descriptor_limit_;
     request.keep_terminal = plan_.stdin_mode == plan::StdinMode::kTerminalForSingleRank;
     auto child = os::spawn(request);
@@ -176,6 +179,9 @@ void Workers::sweep(int signal) {
     if (os::reap_strangers(spared) == 0) {
         sink_(core::Swept{0, true, ""});
         return;
+    }
+    if (cgroup_ && signal == SIGKILL && living().empty()) {
+        cgroup_->kill_round();
     }
     os::FamilyQuery query;
     query.nonce = nonce_;

@@ -13,6 +13,7 @@
 
 #include "core/agent.hpp"
 #include "net/loop.hpp"
+#include "os/cgroup.hpp"
 #include "os/guard.hpp"
 #include "os/process.hpp"
 #include "plan/launch_plan.hpp"
@@ -25,8 +26,8 @@ class Workers {
 public:
     using Sink = std::function<void(core::AgentEvent)>;
 
-    Workers(net::Loop& loop, const plan::LaunchPlan& plan, std::string nonce, os::Guard& guard, LogPump& pump,
-            EventLog& events, Sink sink);
+    Workers(net::Loop& loop, const plan::LaunchPlan& plan, std::string nonce, os::Guard& guard,
+            std::optional<os::WorkerCgroup>& cgroup, LogPump& pump, EventLog& events, Sink sink);
     ~Workers();
 
     // Starts all local ranks; stops at the first that cannot be started.
@@ -58,6 +59,7 @@ private:
     const plan::LaunchPlan& plan_;
     std::string nonce_;
     os::Guard& guard_;
+    std::optional<os::WorkerCgroup>& cgroup_;
     LogPump& pump_;
     EventLog& events_;
     Sink sink_;
@@ -65,6 +67,7 @@ private:
     std::optional<std::size_t> descriptor_limit_;  // what the workers should get
     std::vector<Worker> workers_;
     std::uint64_t generation_ = 0;
+    int cgroup_directory_ = -1;
     int next_serial_ = 1;
 };
 

@@ -1,5 +1,6 @@
 """Nothing outlives its reason: not the agent's death, not a failed worker's family, not a zombie."""
 import os
+import re
 import signal
 import subprocess
 
@@ -37,6 +38,22 @@ def test_killed_agent_leaves_nothing(run, ddlaunch, mark, behaviour):
     all_sleep(process, 2, [behaviour])
     os.kill(process.pid, signal.SIGKILL)
     process.wait(5)
+    assert_nothing_left(mark, seconds=1)
+
+
+def test_killed_agent_leaves_not_even_those_that_hid(run, ddlaunch, mark):
+    """A daemon without our environment: only a cgroup finds it."""
+    process = run(agent(ddlaunch, family_program("hidden")))
+    all_sleep(process, 2, ["hidden"])
+    hidden = [int(pid) for pid in re.findall(r"sleeps hidden as pid (\d+)", process.out)]
+    grouped = all(b"/ddlaunch-" in read(f"/proc/{pid}/cgroup") for pid in hidden)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(5)
+    if not grouped:
+        for pid in hidden:
+            os.kill(pid, signal.SIGKILL)
+        pytest.skip("no writable cgroup version 2 hierarchy with cgroup.kill here")
+    wait_until(lambda: all(b") Z " in read(f"/proc/{pid}/stat", b") Z ") for pid in hidden), "they are dead", 1)
     assert_nothing_left(mark, seconds=1)
 
 

@@ -3,7 +3,7 @@
   family.py BEHAVIOUR… [--fail-once=FILE] [--finish]
 
 child: a plain child. setsid: a child in a session of its own. double-fork: a daemon (session left, parent gone).
-grandchildren: a child that has children. short-lived: orphans that end at once, to be reaped by whoever adopts them.
+hidden: a daemon that also wiped its environment. grandchildren: a child that has children. short-lived: orphans that end at once, to be reaped by whoever adopts them.
 All sleep; each says "sleeps BEHAVIOUR". --fail-once: round 0 notes the pids in FILE and rank 1 fails; round 1 counts
 those of them that still live, into FILE.seen. --finish: the worker itself exits 0.
 """
@@ -58,6 +58,11 @@ def generations(behaviour):
     sleep_for_long()
 
 
+def hidden(behaviour):
+    os.setsid()
+    forked(lambda: (say(f"sleeps {behaviour} as pid {os.getpid()}"), os.execve("/bin/sleep", ["sleep", "600"], {})))
+
+
 def orphans(behaviour):
     for _ in range(20):
         forked(lambda: forked(lambda: time.sleep(0.05)))
@@ -65,7 +70,7 @@ def orphans(behaviour):
 
 
 ACTIONS = {"child": leaf, "setsid": own_session, "double-fork": daemon, "grandchildren": generations,
-           "short-lived": orphans}
+           "hidden": hidden, "short-lived": orphans}
 
 
 def living(pid):

@@ -96,7 +96,7 @@ protected:
         if (!workers_) {
             pump_ = std::make_unique<LogPump>(
                 loop_, plan_, [](const std::string&) {}, ConsoleDescriptors{console_.fd(), console_.fd()});
-            workers_ = std::make_unique<Workers>(loop_, plan_, kNonce, *guard_, *pump_, event_log_,
+            workers_ = std::make_unique<Workers>(loop_, plan_, kNonce, *guard_, no_cgroup_, *pump_, event_log_,
                                                  [this](core::AgentEvent event) { events_.push_back(event); });
         }
         wire::Assignment round;
@@ -134,6 +134,7 @@ protected:
     plan::LaunchPlan plan_;
     EventLog event_log_;
     std::optional<os::Guard> guard_;
+    std::optional<os::WorkerCgroup> no_cgroup_;
     std::unique_ptr<LogPump> pump_;
     std::vector<core::AgentEvent> events_;
     std::unique_ptr<Workers> workers_;
