@@ -163,8 +163,8 @@ std::optional<ProcessFacts> parse_stat(std::string_view text) {
     facts.state = fields[0][0];
     facts.start_ticks = *start;
     facts.command = std::string(text.substr(open + 2, close - open - 2));
-    constexpr std::size_t kArgumentsStart = 45;  // field 48, the address where the arguments lie
-    facts.has_image = fields.size() > kArgumentsStart && fields[kArgumentsStart] != "0";
+    constexpr std::size_t kEnvironmentEnd = 48;  // field 51, an address: the last thing that an exec puts in place
+    facts.has_image = fields.size() > kEnvironmentEnd && fields[kEnvironmentEnd] != "0";
     constexpr std::size_t kFlags = 6;   // field 9
     constexpr unsigned kExiting = 0x4;  // PF_EXITING, include/linux/sched.h; unchanged since Linux 2.6
     facts.exiting = (number_in<unsigned>(fields[kFlags]).value_or(0) & kExiting) != 0;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -137,8 +138,8 @@ TEST(PortContest, ARangeIsSharedPortByPort) {
     EXPECT_EQ(third->port(), base + 2);
     const auto fourth = PortReservation::take(base, static_cast<std::uint16_t>(base + 2));
     ASSERT_FALSE(fourth);
-    EXPECT_THAT(fourth.error().message, HasSubstr("no free port between " + std::to_string(base) + " and " +
-                                                  std::to_string(base + 2)));
+    EXPECT_THAT(fourth.error().message,
+                HasSubstr("no free port between " + std::to_string(base) + " and " + std::to_string(base + 2)));
     EXPECT_THAT(fourth.error().message, HasSubstr("/tmp/ddlaunch-ports-" + std::to_string(::getuid())));
 }
 

@@ -15,9 +15,9 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using testing::ends_within;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using testing::ends_within;
 using testing::pidfd_of;
 using testing::Pipe;
 using testing::shell;
@@ -32,13 +32,12 @@ std::vector<pid_t> pids_of(const std::vector<ProcessFacts>& all) {
     return pids;
 }
 
-// A shell with a child and a grandchild that all wait for the end of one pipe.
+// A shell with a child and a grandchild that do nothing until they are killed.
 class ThreeGenerations {
 public:
     ThreeGenerations() {
         SpawnRequest request =
-            shell("sh -c 'sh -c \"echo \\$\\$; read line\" & echo $$; wait' & echo $!; wait; true");
-        request.standard_in = gate_.read_end.get();
+            shell("sh -c 'sh -c \"echo \\$\\$; exec sleep 60\" & echo $$; wait' & echo $!; wait; true");
         request.standard_out = output_.write_end.get();
         auto spawned = spawn(request);
         if (!spawned) {
@@ -72,7 +71,6 @@ public:
     pid_t grandchild = -1;
 
 private:
-    Pipe gate_;
     Pipe output_;
 };
 
@@ -148,20 +146,36 @@ TEST(LiveProcesses, AnEnvironmentIsThatOfTheLastExec) {
 }
 
 TEST(LiveProcesses, ALargeEnvironmentIsReadWhole) {
-    SpawnRequest request = shell("read line");
     Pipe gate;
+    Pipe output;
+    SpawnRequest request = shell("echo up; read line");
     request.standard_in = gate.read_end.get();
+    request.standard_out = output.write_end.get();
     for (int i = 0; i < 20; ++i) {
         request.environment.push_back("FILL" + std::to_string(i) + "=" + std::string(50'000, 'x'));
     }
     request.environment.push_back(std::string(kSpawnIdVariable) + "=beef.7");
     const auto child = spawn(request);
     ASSERT_TRUE(child);
-    const auto text = read_environment(child->pid);
-    ASSERT_TRUE(text);
-    EXPECT_GT(text->size(), 1'000'000U);
-    EXPECT_EQ(spawn_serial(*text, "beef"), 7) << "the last entry of all";
+    ASSERT_EQ(output.read_until("\n"), "up\n");
+    const std::string text = settled_environment(child->pid);
+    EXPECT_GT(text.size(), 1'000'000U);
+    EXPECT_EQ(spawn_serial(text, "beef"), 7) << "the last entry of all";
     testing::end(*child);
+}
+
+// The kernel gives the new image its arguments some time before its environment, longer the larger they are.
+TEST(LiveProcesses, AnExecUnderWayIsNotTakenForAnEmptyEnvironment) {
+    const auto line = [](const std::string& arguments, const std::string& environment) {
+        std::string text = "42 (sh) R 7 42 40 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654";
+        for (int field = 23; field <= 47; ++field) {
+            text += " 5";
+        }
+        return text + " " + arguments + " " + arguments + " " + environment + " " + environment + " 0\n";
+    };
+    EXPECT_FALSE(parse_stat(line("0", "0"))->has_image);
+    EXPECT_FALSE(parse_stat(line("140720000", "0"))->has_image);
+    EXPECT_TRUE(parse_stat(line("140720000", "140729999"))->has_image);
 }
 
 TEST(LiveProcesses, ALookAtTheWholeMachineHasNoDoublesAndNobodyHalf) {
