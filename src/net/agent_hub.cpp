@@ -251,7 +251,7 @@ Result<std::unique_ptr<AgentHub>> AgentHub::listen(Loop& loop, std::uint16_t por
     impl->listener = std::move(*listener);
     auto opened = impl->listener->open(
         {.accepted = [hub = impl.get()](os::Fd fd, const std::string& address) { hub->accept(std::move(fd), address); },
-         .warn = nullptr});
+         .warn = impl->callbacks->warn});
     if (!opened.has_value()) {
         return tl::unexpected(opened.error());
     }

@@ -27,7 +27,8 @@ struct HubCallbacks {
     std::function<void(PeerId, std::string why)> gone;  // once per arrived peer; not after drop()
     // Takes the descriptor. A client older than 2.2 comes with the silent connections of its address: no first bytes.
     std::function<void(int fd, std::string first_bytes)> store_client;
-    std::function<void()> became_idle{};  // optional: the last of the sessions that were dropped has been closed
+    std::function<void(std::string)> warn{};  // optional: out of descriptors
+    std::function<void()> became_idle{};      // optional: the last of the sessions that were dropped has been closed
 };
 
 class AgentHub {

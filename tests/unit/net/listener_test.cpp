@@ -209,22 +209,6 @@ TEST(Listener, APortWithConnectionsThatJustEndedCanBeTakenAgain) {
     EXPECT_TRUE(listener->open(accepted.callbacks()).has_value());
 }
 
-// Lowers the limit of open files for one test.
-class DescriptorLimit {
-public:
-    explicit DescriptorLimit(rlim_t soft) {
-        ::getrlimit(RLIMIT_NOFILE, &before_);
-        const rlimit lower{soft, before_.rlim_max};
-        ::setrlimit(RLIMIT_NOFILE, &lower);
-    }
-    ~DescriptorLimit() {
-        ::setrlimit(RLIMIT_NOFILE, &before_);
-    }
-
-private:
-    rlimit before_{};
-};
-
 TEST(Listener, WithoutDescriptorsItWarnsOnceAndGoesOnLater) {
     Loop loop;
     Accepted accepted;

@@ -1,6 +1,4 @@
 // AgentHub with raw clients, and resolve(): sniffing, framing, endings.
-#include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <map>
@@ -44,6 +42,7 @@ protected:
                      store_fds.emplace_back(fd);
                      store_bytes.push_back(std::move(bytes));
                  },
+             .warn = [this](std::string line) { warnings.push_back(std::move(line)); },
              .became_idle =
                  [this] {
                      ++idle_calls;
@@ -79,6 +78,7 @@ protected:
 
     Loop loop;
     std::map<PeerId, Peer> peers;
+    std::vector<std::string> warnings;
     int idle_calls = 0;
     std::vector<os::Fd> store_fds;
     std::vector<std::string> store_bytes;
@@ -322,6 +322,13 @@ TEST_F(Hub, SilentConnectionsAreLimited) {
     EXPECT_TRUE(run_until(loop, [&] { return !peers.at(id).received.empty(); }));
 }
 
+TEST_F(Hub, WithoutDescriptorsItWarns) {
+    const auto client = connect();
+    const DescriptorLimit none(3);
+    EXPECT_TRUE(run_until(loop, [&] { return warnings.size() == 1; }));
+    EXPECT_NE(warnings.at(0).find("ulimit -n"), std::string::npos) << warnings.at(0);
+}
+
 TEST_F(Hub, WhoStartsToSpeakMustGoOn) {
     open(300ms);
     const Instant before = os::now();
@@ -389,27 +396,18 @@ TEST(Resolve, AnErrorNamesTheHost) {
 
 TEST(Resolve, WithoutDescriptorsThereIsAnErrorAndNoCrash) {
     Loop loop;
-    std::vector<os::Fd> all;
-    rlimit before{};
-    ::getrlimit(RLIMIT_NOFILE, &before);
-    rlimit low = before;
-    low.rlim_cur = 100;
-    ::setrlimit(RLIMIT_NOFILE, &low);
-    do {
-        all.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    } while (all.back());
+    const int lowest_free = os::Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)).get();
     std::vector<std::string> errors;
-    for (int left = 0; left < 2; ++left) {
+    for (const int left : {0, 1}) {
+        const DescriptorLimit limit(static_cast<rlim_t>(lowest_free + left));
         resolve(loop, "localhost", [&](Result<std::vector<std::string>> result) {
             errors.push_back(result ? "none" : result.error().message);
         });
-        all.pop_back();
-        all.pop_back();
     }
-    all.clear();
-    ::setrlimit(RLIMIT_NOFILE, &before);
     EXPECT_TRUE(run_until(loop, [&] { return errors.size() == 2; }));
-    EXPECT_NE(errors.at(0).find("cannot resolve localhost"), std::string::npos) << errors.at(0);
+    for (const std::string& error : errors) {
+        EXPECT_NE(error.find("cannot resolve localhost: no descriptor"), std::string::npos) << error;
+    }
 }
 
 TEST(Resolve, TheLoopMayEndBeforeTheAnswer) {

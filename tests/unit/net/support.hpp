@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -53,6 +54,22 @@ inline void run_for(Loop& loop, Duration duration) {
     run_until(
         loop, [] { return false; }, duration);
 }
+
+// Lowers the limit of open files for one test.
+class DescriptorLimit {
+public:
+    explicit DescriptorLimit(rlim_t soft) {
+        ::getrlimit(RLIMIT_NOFILE, &before_);
+        const rlimit lower{soft, before_.rlim_max};
+        ::setrlimit(RLIMIT_NOFILE, &lower);
+    }
+    ~DescriptorLimit() {
+        ::setrlimit(RLIMIT_NOFILE, &before_);
+    }
+
+private:
+    rlimit before_{};
+};
 
 inline sockaddr_in loopback(std::uint16_t port) {
     sockaddr_in address{};
