@@ -116,3 +116,25 @@ def test_script_hosts_its_own_store(run, ddlaunch, script, ddp_reference, tmp_pa
     training = Training(tmp_path, script, epochs=EPOCHS)
     process = run(agent(ddlaunch, training.command, "--worker-store=worker")).expect(0, 120)
     check(training, process.out, ddp_reference, 2)
+
+
+def test_a_node_that_joins_changes_the_round_and_not_the_restart_count(cluster, ddlaunch, script, ddp_reference,
+                                                                       tmp_path, mark):
+    """Both rounds have restart count 0, so PyTorch 1.13 gives its keys the same prefix in both: only the key space of
+    each generation keeps them apart."""
+    training = Training(tmp_path, script, epochs=EPOCHS, step_delay_ms=20)
+    hosts = cluster(2)
+    command = agent(ddlaunch, training.command, "--rdzv-conf=last_call_timeout=0", nodes="1:2", workers_here=1,
+                    endpoint=f"h0:{PORT}")
+    first = hosts[0].run(command, name="first")
+    wait_until(lambda: training.epochs_done() >= 1, "the first node trains alone", 90)
+    second = hosts[1].run(command, name="second")
+
+    def both_run():
+        found = [environment(pid) for pid in workers(mark).values()]
+        return [(e.get("WORLD_SIZE"), e.get("TORCHELASTIC_RESTART_COUNT")) for e in found] == [("2", "0")] * 2
+
+    wait_until(both_run, "both train together", 60)
+    first.expect(0, 150)
+    second.expect(0, 30)
+    check(training, first.out, ddp_reference, 2)
