@@ -261,6 +261,78 @@ TEST_F(Launch, LogsGoWhereTheyShould) {
     EXPECT_EQ(testing::content_of(folder + "stdout.log"), "to out\n");
 }
 
+TEST_F(Launch, TheConsoleHasPrefixesOfThoseThatMayReachIt) {
+    const auto process = job("echo hello from $RANK", {{Flag::kNprocPerNode, "3"},
+                                                       {Flag::kOmp, "1"},
+                                                       {Flag::kTee, "3"},
+                                                       {Flag::kLogDir, scratch_ / "logs"},
+                                                       {Flag::kRole, "actor"},
+                                                       {Flag::kLocalRanksFilter, "0,2"}});
+    EXPECT_EQ(process->wait(), 0);
+    EXPECT_THAT(process->out(), HasSubstr("[actor0]:hello from 0\n"));
+    EXPECT_THAT(process->out(), HasSubstr("[actor2]:hello from 2\n"));
+    EXPECT_THAT(process->out(), Not(HasSubstr("from 1")));
+}
+
+TEST_F(Launch, NotesComeOnceAndNotWhenQuiet) {
+    const auto loud = job("exit 0", {{Flag::kNprocPerNode, "2"}, {Flag::kMonitorInterval, "1"}});
+    EXPECT_EQ(loud->wait(), 0);
+    EXPECT_THAT(loud->err(), HasSubstr("OMP_NUM_THREADS is not set"));
+    EXPECT_THAT(loud->err(), HasSubstr("no effect here: --monitor-interval\n"));
+    const auto quiet = job("exit 0", {{Flag::kNprocPerNode, "2"}, {Flag::kMonitorInterval, "1"}, {Flag::kQuiet, "1"}});
+    EXPECT_EQ(quiet->wait(), 0);
+    EXPECT_EQ(quiet->err(), "");
+}
+
+TEST_F(Launch, WhatAFailedWorkerLeftBehindEndsWithIt) {
+    const auto process = job("setsid sleep 60 >/dev/null 2>&1 & echo $! > " + (scratch_ / "left") + "; exit 5");
+    EXPECT_EQ(process->wait(), 5);
+    pid_t left = 0;
+    std::ifstream(scratch_ / "left") >> left;
+    ASSERT_GT(left, 0);
+    EXPECT_EQ(::kill(left, 0), -1) << "ended and reaped before the launcher left";
+}
+
+TEST_F(Launch, WhatASuccessLeftBehindMayBeKept) {
+    const auto process = job("setsid sleep 60 >/dev/null 2>&1 & echo $! > " + (scratch_ / "left") + "; exit 0",
+                             {{Flag::kKeepChildren, "1"}});
+    EXPECT_EQ(process->wait(), 0);
+    pid_t left = 0;
+    std::ifstream(scratch_ / "left") >> left;
+    ASSERT_GT(left, 0);
+    EXPECT_EQ(::kill(left, SIGKILL), 0) << "it was still there";
+}
+
+TEST_F(Launch, ASecondSignalHasNoMorePatience) {
+    const auto process = job("trap '' TERM; echo up > " + (scratch_ / "up") + "; while :; do sleep 0.01; done",
+                             {{Flag::kShutdownTimeout, "600"}});
+    ASSERT_TRUE(appears("up"));
+    process->signal(SIGTERM);
+    net::Loop loop;
+    EXPECT_TRUE(net::test::run_until(loop, [&] { return process->err().find("SIGTERM") != std::string::npos; }));
+    process->signal(SIGTERM);
+    EXPECT_EQ(process->wait(), 66) << "long before its grace is over";
+}
+
+TEST_F(Launch, SignalsLeftOutOfTheListStillEndTheJobInOrder) {
+    const auto process = job("echo up > " + (scratch_ / "up") + "; exec sleep 60",
+                             {{Flag::kSignalsToHandle, "SIGUSR1"}, {Flag::kResultFile, scratch_ / "result"}});
+    ASSERT_TRUE(appears("up"));
+    process->signal(SIGUSR1);
+    EXPECT_EQ(process->wait(), 66);
+    EXPECT_EQ(result()["origin"], "launcher");
+}
+
+TEST_F(Launch, EachWorkerSeesItsOneDevice) {
+    ::setenv("CUDA_VISIBLE_DEVICES", "4,6", 1);
+    const auto process = job("echo $RANK has $CUDA_VISIBLE_DEVICES as $LOCAL_RANK",
+                             {{Flag::kNprocPerNode, "2"}, {Flag::kOmp, "1"}, {Flag::kVirtualLocalRank, "1"}});
+    ::unsetenv("CUDA_VISIBLE_DEVICES");
+    EXPECT_EQ(process->wait(), 0);
+    EXPECT_THAT(process->out(), HasSubstr("0 has 4 as 0\n"));
+    EXPECT_THAT(process->out(), HasSubstr("1 has 6 as 0\n"));
+}
+
 // ---- the rest of the header ---------------------------------------------------------------------------------------
 
 TEST_F(Launch, ABareStoreServesUntilItIsStopped) {

@@ -205,6 +205,32 @@ TEST(ReplyStream, CountsThatMakeNoSenseAskWhoThatIs) {
     }
 }
 
+// Whatever a server sends, a client needs more, has an answer or closes; what it holds is bounded by what came.
+TEST(ReplyStream, RandomBytesAreAnsweredOneWayOrAnother) {
+    std::mt19937 random(99);
+    constexpr Shape kShapes[] = {Shape::kByte,  Shape::kInteger, Shape::kNonce, Shape::kBlob,
+                                 Shape::kBlobs, Shape::kPopped,  Shape::kKeys};
+    for (int round = 0; round < 2000; ++round) {
+        ReplyParser parser;
+        std::size_t fed = 0;
+        for (int reply = 0; reply < 5; ++reply) {
+            parser.expect(kShapes[random() % 7], random() % 4);
+            std::string bytes(random() % 40, '\0');
+            for (char& byte : bytes) {  // small numbers, so that lengths and counts come near to being right
+                byte = random() % 3 == 0 ? static_cast<char>(random() % 20) : '\0';
+            }
+            parser.feed(bytes);
+            fed += bytes.size();
+            const auto next = parser.next();
+            if (!next) {
+                EXPECT_FALSE(next.error().message.empty());
+                break;
+            }
+            ASSERT_LE(parser.unread(), fed);
+        }
+    }
+}
+
 // ---- first bytes --------------------------------------------------------------------------------------------------
 
 // One verdict for all that begins alike: bytes that come later change nothing.
