@@ -241,15 +241,6 @@ std::string failure_report(const wire::JobOver& over) {
     return report + verdict(over);
 }
 
-std::string restart_line(const wire::Death& first, int restart_count, int max_restarts) {
-    std::string line = who(first) + " " + what_happened(first);
-    if (!first.message.empty()) {
-        // A traceback's last line is the one that says what is wrong.
-        line += ": " + lines_of(first.message).back();
-    }
-    return line + "; restart " + std::to_string(restart_count) + " of " + std::to_string(max_restarts);
-}
-
 std::string result_json(const wire::JobOver& over) {
     nlohmann::ordered_json result{{"exit_code", over.exit_code},
                                   {"origin", origin_name(over.origin)},

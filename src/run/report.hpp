@@ -14,9 +14,6 @@ namespace ddl::run {
 //   "ddlaunch: exit code 7: from rank 3 on n1"  /  "ddlaunch: exit code 64: decided by ddlaunch: …".
 [[nodiscard]] std::string failure_report(const wire::JobOver& over);
 
-// One line for a failure that leads to a restart: "rank 3 on n1 (pid 411) was killed by SIGKILL; restart 1 of 3".
-[[nodiscard]] std::string restart_line(const wire::Death& first, int restart_count, int max_restarts);
-
 // --result-file: one JSON object (documented in docs/OPERATING.md).
 [[nodiscard]] std::string result_json(const wire::JobOver& over);
 

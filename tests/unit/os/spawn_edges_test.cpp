@@ -167,6 +167,24 @@ TEST(SpawnEdges, AReapedOneIsReapedOnce) {
     EXPECT_FALSE(has_ended(child->pid));
 }
 
+TEST(SpawnEdges, OfARepeatedVariableTheFirstIsUsedForTheLookUpAndAllAreHandedOn) {
+    const Folder folder;
+    std::filesystem::create_symlink("/usr/bin/env", folder.path() + "/ddl_tool");
+    SpawnRequest request;
+    request.arguments = {"ddl_tool"};
+    request.environment = {"PATH=" + folder.path(), "PATH=/no/such", "A=1", "A=2"};
+    EXPECT_THAT(output_of(request), HasSubstr("PATH=/no/such\nA=1\nA=2\n"));
+}
+
+TEST(SpawnEdges, AScriptIsStartedByItsInterpreterWithItsOwnPath) {
+    const Folder folder;
+    const std::string script = folder.program("script", "echo $0 $1");
+    SpawnRequest request;
+    request.arguments = {script, "x"};
+    request.environment = {"PATH=/usr/bin:/bin"};
+    EXPECT_EQ(output_of(request), script + " x\n");
+}
+
 TEST(SpawnEdges, FailuresReadAsOneLine) {
     EXPECT_EQ((SpawnFailure{"setsid", EPERM}.text()), "setsid: Operation not permitted");
     EXPECT_THAT((SpawnFailure{"exec ./a", ENOEXEC}.text()), HasSubstr("a script needs a #! line"));

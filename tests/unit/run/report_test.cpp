@@ -137,13 +137,6 @@ TEST(FailureReport, IsBounded) {
     EXPECT_THAT(report, HasSubstr("and 991 more\n"));
 }
 
-TEST(RestartLine, IsOneLine) {
-    wire::Death first = death(3, wire::DeathKind::kSignalled, SIGKILL);
-    EXPECT_EQ(restart_line(first, 1, 3), "rank 3 on n1 (pid 403) was killed by SIGKILL; restart 1 of 3");
-    first.message = "Traceback\n  File\nValueError: x\n";
-    EXPECT_EQ(restart_line(first, 2, 3), "rank 3 on n1 (pid 403) was killed by SIGKILL: ValueError: x; restart 2 of 3");
-}
-
 TEST(ResultJson, HasEverythingAndSurvivesBinaryText) {
     wire::Death first = death(3, wire::DeathKind::kSignalled, SIGKILL);
     first.message = "bad \xff";

@@ -375,6 +375,40 @@ TEST_F(WorkersTest, ASweepSparesLivingWorkers) {
     EXPECT_FALSE(ends_within(pidfd_of(started()[1].pid), 0));
 }
 
+TEST_F(WorkersTest, OrphansThatEndAreReapedWorkersAreTold) {
+    script("[ $LOCAL_RANK = 0 ] && { (sleep 0.01 & echo $! > " + (scratch_ / "orphan") + "); exec sleep 60; }; exit 6",
+           2);
+    start();
+    const pid_t orphan = pid_in("orphan");
+    ASSERT_GT(orphan, 0);
+    const os::Fd orphan_fd = pidfd_of(orphan);
+    if (orphan_fd) {
+        ASSERT_TRUE(ends_within(orphan_fd, 5000));
+    }
+    run_until(loop_, [&] {
+        workers_->reap_orphans();
+        return ::kill(orphan, 0) != 0;
+    });
+    EXPECT_EQ(::kill(orphan, 0), -1) << "no zombie stays";
+    const auto ended = ends(1);
+    ASSERT_THAT(ended, SizeIs(1)) << "a worker's end is told once, whoever notices it";
+    EXPECT_EQ(ended[0].local_rank, 1);
+    EXPECT_EQ(ended[0].status, 6);
+}
+
+TEST_F(WorkersTest, AKillThatIsNotOursIsADeathOfItsOwnEvenInTheGrace) {
+    script("trap '' TERM; echo 1 > " + (scratch_ / "up") + "; while :; do sleep 0.01; done", 1);
+    start();
+    ASSERT_EQ(pid_in("up"), 1);
+    workers_->signal({0}, SIGTERM);
+    ::kill(started()[0].pid, SIGKILL);  // the kernel, short of memory
+    const auto ended = ends(1);
+    ASSERT_THAT(ended, SizeIs(1));
+    EXPECT_TRUE(ended[0].signalled);
+    EXPECT_EQ(ended[0].status, SIGKILL);
+    EXPECT_FALSE(ended[0].stopped);
+}
+
 TEST_F(WorkersTest, TheEventLogHasEveryStartAndEnd) {
     script("exit $LOCAL_RANK", 2);
     start(6);
