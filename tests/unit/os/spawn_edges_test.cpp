@@ -185,6 +185,16 @@ TEST(SpawnEdges, AScriptIsStartedByItsInterpreterWithItsOwnPath) {
     EXPECT_EQ(output_of(request), script + " x\n");
 }
 
+TEST(SpawnEdges, AGivenInputIsReadToItsEnd) {
+    Pipe input;
+    SpawnRequest request = shell("wc -c");
+    request.standard_in = input.read_end.get();
+    const std::string text(50'000, 'x');
+    ASSERT_EQ(::write(input.write_end.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    input.write_end.reset();  // or the worker, had it inherited this end, would wait for ever
+    EXPECT_EQ(output_of(request), "50000\n");
+}
+
 TEST(SpawnEdges, FailuresReadAsOneLine) {
     EXPECT_EQ((SpawnFailure{"setsid", EPERM}.text()), "setsid: Operation not permitted");
     EXPECT_THAT((SpawnFailure{"exec ./a", ENOEXEC}.text()), HasSubstr("a script needs a #! line"));
