@@ -13,6 +13,7 @@
 #include "net/bare_store.hpp"
 #include "os/host.hpp"
 #include "os/process.hpp"
+#include "plan/make_plan.hpp"
 #include "run/driver.hpp"
 #include "run/program_version.hpp"
 
@@ -47,7 +48,11 @@ std::vector<int> handled_signals(const plan::LaunchPlan& plan) {
     return signals;
 }
 
-Result<DriverParts> prepare(const plan::LaunchPlan& plan) {
+Result<EventLog> open_events(const plan::LaunchPlan& plan) {
+    return plan.events_file.empty() ? EventLog() : EventLog::open(plan.events_file, plan.node_name);
+}
+
+Result<DriverParts> prepare(const plan::LaunchPlan& plan, EventLog events) {
     ::signal(SIGPIPE, SIG_IGN);
     const std::string nonce = os::random_hex(kNonceBytes);
     auto signals = os::SignalSource::open(handled_signals(plan));
@@ -62,11 +67,7 @@ Result<DriverParts> prepare(const plan::LaunchPlan& plan) {
     if (auto subreaper = os::become_subreaper(); !subreaper) {
         return tl::unexpected(subreaper.error());
     }
-    Result<EventLog> events = plan.events_file.empty() ? EventLog() : EventLog::open(plan.events_file, plan.node_name);
-    if (!events) {
-        return tl::unexpected(events.error());
-    }
-    return DriverParts{std::move(cgroup), std::move(*signals), std::move(*guard), nonce, std::move(*events)};
+    return DriverParts{std::move(cgroup), std::move(*signals), std::move(*guard), nonce, std::move(events)};
 }
 
 }  // namespace
@@ -89,7 +90,12 @@ plan::HostFacts host_facts(const std::string& invoked_as) {
 
 int launch(const plan::LaunchPlan& plan) {
     Console console(plan.node_name, plan.quiet);
-    Result<DriverParts> parts = prepare(plan);
+    Result<EventLog> events = open_events(plan);
+    if (!events) {
+        console.error(events.error().message);
+        return plan::kUsageError;
+    }
+    Result<DriverParts> parts = prepare(plan, std::move(*events));
     if (!parts) {
         console.error(parts.error().message);
         return core::kExitInternal;

@@ -38,6 +38,7 @@ BAD = [
     (["--shutdown-timeout=-3", *TRUE], "--shutdown-timeout"),
     (["--worker-store=nobody", *TRUE], "--worker-store"),
     (["--store-port=70000", *TRUE], "--store-port"),
+    (["--events=/no/such/folder/events", *TRUE], "--events"),
     (["--no-python", "-m", "json"], "-m"),
     ([], "program"),
     (["--nproc_per_node=2"], "program"),
