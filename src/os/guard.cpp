@@ -48,31 +48,37 @@ void become_background_process() {
 }
 
 // Leaves the pipe as the only descriptor besides 0, 1, 2, which lead nowhere: a reader of the agent's output must see
-// its end when the agent dies.
+// its end when the agent dies. The pipe goes to its place first: it may be any descriptor, one of 0, 1, 2 included.
 Fd keep_only(Fd pipe) {
-    const Fd nowhere(::open("/dev/null", O_RDWR));
-    for (int fd = 0; fd < 3; ++fd) {
-        ::dup2(nowhere.get(), fd);
-    }
     constexpr int kPlace = 3;
-    if (pipe.get() != kPlace) {
-        ::dup2(pipe.get(), kPlace);
-        (void)pipe.release();  // closed below
-    }
+    ::dup2(pipe.release(), kPlace);
     ::syscall(SYS_close_range, static_cast<unsigned>(kPlace + 1), ~0U, 0U);
+    const int nowhere = ::open("/dev/null", O_RDWR);
+    for (int fd = 0; fd < kPlace; ++fd) {
+        if (::dup2(nowhere, fd) < 0) {
+            ::close(fd);
+        }
+    }
+    if (nowhere > kPlace) {
+        ::close(nowhere);
+    }
     return Fd(kPlace);
 }
 
-// True when the agent said that nothing is left to guard; false when it is gone.
-bool listen(const Fd& pipe, std::vector<Session>& sessions) {
+// True when the agent said that nothing is left to guard; false when it is gone. A read that fails is no sign of that
+// as long as the agent is there.
+bool listen(const Fd& pipe, pid_t agent, std::vector<Session>& sessions) {
     while (true) {
         pid_t record = 0;
         const ssize_t count = ::read(pipe.get(), &record, sizeof record);
-        if (count < 0 && errno == EINTR) {
-            continue;
+        if (count == 0 || (count < 0 && ::getppid() != agent)) {
+            return false;
+        }
+        if (count < 0) {
+            std::this_thread::sleep_for(kFirstPause);
         }
         if (count != static_cast<ssize_t>(sizeof record)) {
-            return false;
+            continue;
         }
         if (record == kDismissed) {
             return true;
@@ -109,11 +115,11 @@ void empty_families(const std::string& nonce, const std::vector<Session>& sessio
     }
 }
 
-[[noreturn]] void guard_main(Fd pipe, const std::string& nonce, const std::string& cgroup) {
+[[noreturn]] void guard_main(Fd pipe, pid_t agent, const std::string& nonce, const std::string& cgroup) {
     become_background_process();
     const Fd only = keep_only(std::move(pipe));
     std::vector<Session> sessions;
-    if (!listen(only, sessions)) {
+    if (!listen(only, agent, sessions)) {
         kill_cgroup(cgroup);
         empty_families(nonce, sessions);
         remove_cgroup(cgroup);
@@ -150,11 +156,12 @@ Result<Guard> Guard::start(const std::string& nonce, const std::string& cgroup) 
     sigset_t before;
     sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);  // from its first moment on, the guard is deaf to polite signals
+    const pid_t agent = ::getpid();
     const pid_t pid = fork_unseen();
     const int error = errno;
     if (pid == 0) {
         write_end.reset();
-        guard_main(std::move(read_end), nonce, cgroup);
+        guard_main(std::move(read_end), agent, nonce, cgroup);
     }
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (pid < 0) {

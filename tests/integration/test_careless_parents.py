@@ -6,7 +6,7 @@ import pytest
 
 from harness.fixtures import PYTHON
 from harness.launching import agent, no_trace, wait_for_workers
-from harness.procfs import assert_nothing_left
+from harness.procfs import assert_nothing_left, children, read
 
 
 def started_by(statements, command):
@@ -44,4 +44,17 @@ def test_guard_without_standard_descriptors(run, ddlaunch, mark):
     wait_for_workers(mark, 2)
     os.kill(process.pid, signal.SIGKILL)
     process.wait(5)
+    assert_nothing_left(mark)
+
+
+@pytest.mark.parametrize("closing", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_shell_that_closes_descriptors(run, ddlaunch, mark, closing):
+    """The guard's own descriptors are put in order, too: it must not take its agent for dead and end the workers."""
+    for _ in range(10):
+        words = " ".join(str(word) for word in agent(ddlaunch, ["--no-python", "sleep", "1"]))
+        process = run(["/bin/sh", "-c", f"exec {words} {closing}"])
+        wait_for_workers(mark, 2)
+        guards = [pid for pid in children(process.pid) if read(f"/proc/{pid}/comm").strip() == b"ddl-guard"]
+        assert len(guards) == 1, process.describe()
+        process.expect(0, 10)
     assert_nothing_left(mark)

@@ -1,5 +1,6 @@
 #include "os/guard.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -25,11 +26,17 @@ struct GuardedJob {
 };
 
 // An agent with its guard and one worker. `start` is the worker's way to start a child that tries to survive.
-GuardedJob start_job(const std::string& start) {
+// `free` are descriptors that the agent closes first, so that the guard's pipe may get their numbers.
+GuardedJob start_job(const std::string& start, const std::vector<int>& free = {}) {
     Pipe pipe;
     GuardedJob job;
     job.agent = ::fork();
     if (job.agent == 0) {
+        constexpr int kOutOfTheWay = 20;
+        pipe.write_end = Fd(::fcntl(pipe.write_end.get(), F_DUPFD_CLOEXEC, kOutOfTheWay));
+        for (const int fd : free) {
+            ::close(fd);
+        }
         auto guard = Guard::start("0badcafe");
         SpawnRequest request =
             shell(start + " & echo $! $$; exec sleep 60", {std::string(kSpawnIdVariable) + "=0badcafe.1"});
@@ -79,6 +86,18 @@ TEST(Guard, EmptiesTheFamilyOfAKilledAgent) {
 TEST(Guard, FindsAWipedEnvironmentByTheSession) {
     GuardedJob job = start_job("env -i sleep 60");
     expect_nothing_left(job);
+}
+
+TEST(Guard, WorksWithAnyDescriptors) {
+    const std::vector<std::vector<int>> cases{{3, 4}, {0}, {1, 2}, {0, 1}, {0, 1, 2, 3}, {2, 3}};
+    for (const std::vector<int>& free : cases) {
+        SCOPED_TRACE("first free descriptor: " + std::to_string(free.front()));
+        GuardedJob job = start_job("setsid sleep 60", free);
+        ASSERT_TRUE(job.guard);
+        EXPECT_FALSE(ends_within(job.guard, 50)) << "a guard that takes its agent for dead kills the workers";
+        EXPECT_FALSE(ends_within(job.runaway, 0));
+        expect_nothing_left(job);
+    }
 }
 
 TEST(Guard, SurvivesPoliteSignals) {
