@@ -19,6 +19,7 @@ struct FileFacts {
 
 struct HostFacts {
     std::string host_name;
+    unsigned user_id = 0;
     int cpus = 1;  // size of the affinity mask
     int gpus = 0;  // visible ones
     bool stdin_is_terminal = false;

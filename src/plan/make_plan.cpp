@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/path_component.hpp"
 #include "base/text.hpp"
 #include "plan/asked.hpp"
 #include "plan/program_choice.hpp"
@@ -115,6 +116,21 @@ void plan_supervision(Asked& asked, const HostFacts& host, LaunchPlan& plan) {
                                       given ? asked.origin(Flag::kSignalsToHandle) : "default"});
 }
 
+// Files that were asked for without a place for them: one per user, since the temporary directory is everybody's.
+void choose_log_directory(const HostFacts& host, LaunchPlan& plan) {
+    const std::vector<Streams>& to_files = plan.logs.redirects;
+    if (!plan.logs.directory.empty() || std::count(to_files.begin(), to_files.end(), Streams{}) == plan.workers) {
+        return;
+    }
+    const std::string_view temporary = lookup(host.environment, "TMPDIR").value;
+    plan.logs.directory = temporary.empty() ? "/tmp" : temporary;
+    plan.logs.directory += "/ddlaunch-logs-" + std::to_string(host.user_id);
+    const RendezvousPlan& rendezvous = plan.rendezvous;
+    const bool id_is_known = rendezvous.job_id_typed || rendezvous.kind == Rendezvous::kLocal;
+    plan.notes.push_back("logs: " + plan.logs.directory + "/" +
+                         (id_is_known ? path_component(rendezvous.job_id) : "<id of the job>"));
+}
+
 void plan_logs(Asked& asked, const HostFacts& host, LaunchPlan& plan) {
     const int workers = plan.workers;
     const auto count = static_cast<std::size_t>(workers);
@@ -129,6 +145,7 @@ void plan_logs(Asked& asked, const HostFacts& host, LaunchPlan& plan) {
         logs.redirects[rank].out |= logs.tees[rank].out;
         logs.redirects[rank].err |= logs.tees[rank].err;
     }
+    choose_log_directory(host, plan);
     logs.on_console = std::vector<bool>(count, true);
     if (!asked.text(Flag::kLocalRanksFilter).empty()) {
         logs.on_console = asked.value(Flag::kLocalRanksFilter, logs.on_console,

@@ -12,9 +12,11 @@
 #include "core/restart_policy.hpp"
 #include "net/bare_store.hpp"
 #include "os/host.hpp"
+#include "os/inherited.hpp"
 #include "os/process.hpp"
 #include "plan/make_plan.hpp"
 #include "run/driver.hpp"
+#include "run/log_files.hpp"
 #include "run/program_version.hpp"
 
 namespace ddl::run {
@@ -39,9 +41,13 @@ plan::FileFacts probe(const std::string& path) {
     return facts;
 }
 
+// A hangup that is ignored from the start stays ignored: that is what nohup is for.
 // TERM and INT always end the job in order, whatever --signals-to-handle leaves out.
 std::vector<int> handled_signals(const plan::LaunchPlan& plan) {
     std::vector<int> signals = plan.supervision.signals;
+    if (os::is_ignored(SIGHUP)) {
+        std::erase(signals, SIGHUP);
+    }
     signals.insert(signals.end(), {SIGTERM, SIGINT, SIGCHLD});
     std::sort(signals.begin(), signals.end());
     signals.erase(std::unique(signals.begin(), signals.end()), signals.end());
@@ -60,14 +66,15 @@ Result<DriverParts> prepare(const plan::LaunchPlan& plan, EventLog events) {
         return tl::unexpected(signals.error());
     }
     auto cgroup = os::WorkerCgroup::create(nonce);
-    auto guard = os::Guard::start(nonce, cgroup ? cgroup->path() : "");
+    os::Estate estate{nonce, cgroup ? cgroup->path() : "", private_directory_path(nonce)};
+    auto guard = os::Guard::start(estate);
     if (!guard) {
         return tl::unexpected(guard.error());
     }
     if (auto subreaper = os::become_subreaper(); !subreaper) {
         return tl::unexpected(subreaper.error());
     }
-    return DriverParts{std::move(cgroup), std::move(*signals), std::move(*guard), nonce, std::move(events)};
+    return DriverParts{std::move(cgroup), std::move(*signals), std::move(*guard), std::move(estate), std::move(events)};
 }
 
 }  // namespace
@@ -75,6 +82,7 @@ Result<DriverParts> prepare(const plan::LaunchPlan& plan, EventLog events) {
 plan::HostFacts host_facts(const std::string& invoked_as) {
     plan::HostFacts facts;
     facts.host_name = os::host_name();
+    facts.user_id = ::getuid();
     facts.cpus = os::usable_cpus();
     facts.gpus = os::visible_gpus();
     facts.stdin_is_terminal = ::isatty(STDIN_FILENO) == 1;
@@ -89,7 +97,10 @@ plan::HostFacts host_facts(const std::string& invoked_as) {
 }
 
 int launch(const plan::LaunchPlan& plan) {
-    Console console(plan.node_name, plan.quiet);
+    ConsoleOutput out(STDOUT_FILENO);
+    ConsoleOutput err(STDERR_FILENO);
+    const ConsoleOutputs outputs{out, err};
+    Console console(plan.node_name, plan.quiet, err);
     Result<EventLog> events = open_events(plan);
     if (!events) {
         console.error(events.error().message);
@@ -98,12 +109,13 @@ int launch(const plan::LaunchPlan& plan) {
     Result<DriverParts> parts = prepare(plan, std::move(*events));
     if (!parts) {
         console.error(parts.error().message);
+        drain(outputs);
         return core::kExitInternal;
     }
     for (const std::string& note : plan.notes) {
         console.note(note);
     }
-    return Driver(plan, std::move(*parts), console).run();
+    return Driver(plan, std::move(*parts), console, outputs).run();
 }
 
 Result<void> serve_store(const BareStore& store) {

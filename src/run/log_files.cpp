@@ -1,6 +1,7 @@
 #include "run/log_files.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -8,17 +9,13 @@
 #include <filesystem>
 #include <system_error>
 
-#include "base/text.hpp"
+#include "base/path_component.hpp"
+#include "os/host.hpp"
 
 namespace ddl::run {
 namespace {
 
-constexpr std::size_t kMaxComponentBytes = 100;
-
-bool harmless(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-           c == '-';
-}
+constexpr int kNonceBytes = 8;
 
 Result<os::Fd> open_in(const std::string& directory, std::string_view name) {
     std::error_code error;
@@ -36,24 +33,22 @@ Result<os::Fd> open_in(const std::string& directory, std::string_view name) {
 
 }  // namespace
 
-std::string path_component(std::string_view name) {
-    constexpr std::size_t kDigestBytes = 8;
-    std::string text(name.substr(0, kMaxComponentBytes));
-    for (char& c : text) {
-        c = harmless(c) ? c : '_';
-    }
-    if (!text.empty() && text[0] == '.') {
-        text[0] = '_';  // "..", and files that hide
-    }
-    if (text == name && !text.empty()) {
-        return text;
-    }
-    text.resize(std::min(text.size(), kMaxComponentBytes - kDigestBytes - 1));
-    return text + "-" + digest(name).substr(0, kDigestBytes);
+std::string private_directory_path(const std::string& nonce) {
+    const char* const base = std::getenv("TMPDIR");
+    const std::string path = std::string(base != nullptr && *base != '\0' ? base : "/tmp") + "/ddlaunch-" + nonce;
+    std::error_code error;  // without a current directory the path stays as it is
+    const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+    return error ? path : absolute.string();
+}
+
+LogFiles::LogFiles(std::string directory, std::string node_name)
+    : directory_(std::move(directory)),
+      node_name_(std::move(node_name)),
+      private_directory_(private_directory_path(os::random_hex(kNonceBytes))) {
 }
 
 LogFiles::~LogFiles() {
-    if (!private_directory_.empty()) {
+    if (private_directory_made_) {
         std::error_code ignored;  // a leftover in the temporary directory is nothing to end a job's report with
         std::filesystem::remove_all(private_directory_, ignored);
     }
@@ -92,14 +87,12 @@ Result<std::string> LogFiles::error_file(const plan::RankPlace& place, bool in_l
 }
 
 Result<std::string> LogFiles::private_directory() {
-    if (private_directory_.empty()) {
-        const char* const base = std::getenv("TMPDIR");
-        std::string path = std::string(base != nullptr && *base != '\0' ? base : "/tmp") + "/ddlaunch-XXXXXX";
-        if (::mkdtemp(path.data()) == nullptr) {
-            return fail("cannot make a directory for workers' error files (" + path + "): " + std::strerror(errno) +
-                        "; set TMPDIR to a writable one");
+    if (!private_directory_made_) {
+        if (::mkdir(private_directory_.c_str(), 0700) != 0) {
+            return fail("cannot make a directory for workers' error files (" + private_directory_ +
+                        "): " + std::strerror(errno) + "; set TMPDIR to a writable one");
         }
-        private_directory_ = path;
+        private_directory_made_ = true;
     }
     return private_directory_;
 }

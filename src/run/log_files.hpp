@@ -5,7 +5,8 @@
 //
 // Owned by LogPump. Directories are made when the first file in them is opened, never before; files are appended to,
 // so a second run with the same job id loses nothing. Error files of workers without a log directory lie in a private
-// directory under $TMPDIR, which is made when first needed and removed in the end.
+// directory under $TMPDIR, which is made when first needed and removed in the end (by the guard of an agent that was
+// killed).
 #pragma once
 
 #include <string>
@@ -17,18 +18,20 @@
 
 namespace ddl::run {
 
-// A job id or node name as one component of a path: harmless characters, at most 100 bytes; different names stay
-// different, since what was changed carries a digest of the original.
-[[nodiscard]] std::string path_component(std::string_view name);
+// Absolute path of the private directory of the agent with that nonce, made or not.
+[[nodiscard]] std::string private_directory_path(const std::string& nonce);
 
 class LogFiles {
 public:
-    LogFiles(std::string directory, std::string node_name)
-        : directory_(std::move(directory)), node_name_(std::move(node_name)) {
-    }
+    LogFiles(std::string directory, std::string node_name);
     LogFiles(const LogFiles&) = delete;
     LogFiles& operator=(const LogFiles&) = delete;
     ~LogFiles();  // removes the private directory
+
+    // Before the first error_file(); `path` must not exist yet. Without this the directory has a name of its own.
+    void use_private_directory(std::string path) {
+        private_directory_ = std::move(path);
+    }
 
     // `name`: "stdout.log", … ; the error says which path and why.
     [[nodiscard]] Result<os::Fd> open_for_rank(const plan::RankPlace& place, std::string_view name) const;
@@ -46,6 +49,7 @@ private:
     std::string directory_;
     std::string node_name_;
     std::string private_directory_;
+    bool private_directory_made_ = false;
 };
 
 }  // namespace ddl::run

@@ -7,6 +7,7 @@
 
 #include <csignal>
 
+#include "base/path_component.hpp"
 #include "unit/plan/plan_fixture.hpp"
 
 namespace ddl::plan::testing {
@@ -184,6 +185,34 @@ TEST(LogsPlan, TeeImpliesAFile) {
     EXPECT_THAT(logs.tees, ElementsAre(Streams{true, true}, Streams{}, Streams{}));
     EXPECT_THAT(logs.redirects, ElementsAre(Streams{true, true}, Streams{false, true}, Streams{}));
     EXPECT_THAT(logs.on_console, ElementsAre(true, false, true));
+}
+
+TEST(LogsPlan, FilesWithoutADirectoryGoToOneOfTheUserAndANoteSaysSo) {
+    const LaunchPlan tee = plan_of(request({{Flag::kTee, "1"}, {Flag::kRdzvId, "j"}}));
+    EXPECT_EQ(tee.logs.directory, "/tmp/ddlaunch-logs-1000");
+    EXPECT_THAT(tee.notes, ElementsAre("logs: /tmp/ddlaunch-logs-1000/j"));
+    const HostFacts host = machine({}, {"TMPDIR=/scratch"});
+    const LaunchPlan redirects = plan_of(request({{Flag::kRedirects, "0:2"}}), host);
+    EXPECT_EQ(redirects.logs.directory, "/scratch/ddlaunch-logs-1000");
+    EXPECT_THAT(redirects.notes, ElementsAre("logs: /scratch/ddlaunch-logs-1000/f00d"));
+}
+
+TEST(LogsPlan, TheJobsDirectoryIsNamedAsItWillBe) {
+    const LaunchPlan odd = plan_of(request({{Flag::kTee, "1"}, {Flag::kRdzvId, "a/b"}}));
+    EXPECT_THAT(odd.notes, ElementsAre("logs: /tmp/ddlaunch-logs-1000/" + path_component("a/b")));
+    const LaunchPlan met = plan_of(request({{Flag::kTee, "1"}, {Flag::kNnodes, "2"}, {Flag::kRdzvEndpoint, "h0"}}));
+    EXPECT_THAT(met.notes, ElementsAre("logs: /tmp/ddlaunch-logs-1000/<id of the job>"))
+        << "only the rendezvous knows it";
+}
+
+TEST(LogsPlan, NoDirectoryIsMadeUpWhenNothingGoesToFiles) {
+    for (const Requested& requested : {request({}), request({{Flag::kTee, "0"}, {Flag::kRedirects, "0:0"}})}) {
+        EXPECT_EQ(plan_of(requested).logs.directory, "");
+        EXPECT_TRUE(plan_of(requested).notes.empty());
+    }
+    const LaunchPlan given = plan_of(request({{Flag::kTee, "1"}, {Flag::kLogDir, "logs"}}));
+    EXPECT_EQ(given.logs.directory, "logs");
+    EXPECT_TRUE(given.notes.empty());
 }
 
 TEST(LogsPlan, PrefixByFlagThenVariable) {

@@ -55,6 +55,7 @@ inline HostFacts machine(Files files = {}, std::vector<std::string> environment 
     files.emplace("/usr/bin/python3", elf_file());
     HostFacts host;
     host.host_name = "n0";
+    host.user_id = 1000;
     host.cpus = 4;
     host.gpus = 2;
     host.invoked_as = "/opt/ddl/ddlaunch";
