@@ -53,8 +53,6 @@ void Agent::on(const SessionUp& event) {
 
 void Agent::greet() {
     state_ = State::kJoining;
-    seek_until_.reset();
-    seek_notice_at_.reset();
     wire::Hello hello;
     hello.terms = settings_.terms;
     hello.node = settings_.node;
@@ -67,12 +65,13 @@ void Agent::greet() {
 void Agent::seek() {
     state_ = State::kSeeking;
     last_retry_.clear();
+    if (!seek_until_) {  // else nobody has welcomed this agent since the limit was set
+        seek_until_ = now_ + seek_limit();
+        seek_notice_at_ = now_ + kFirstSeekNotice;
+    }
     if (session_) {
         greet();
-        return;
     }
-    seek_until_ = now_ + seek_limit();
-    seek_notice_at_ = now_ + kFirstSeekNotice;
 }
 
 void Agent::on(const SessionDown& event) {
@@ -112,6 +111,8 @@ void Agent::on(const FromCoordinator& event) {
 void Agent::heard(const wire::Welcome& welcome) {
     if (state_ == State::kJoining) {
         state_ = State::kPreparing;
+        seek_until_.reset();
+        seek_notice_at_.reset();
         job_id_ = welcome.job_id;
         effects_.emplace_back(PrepareStore{});
     }
@@ -282,16 +283,16 @@ void Agent::on(const SignalCame& event) {
 void Agent::on(const AgentTime& /*event*/) {
     if (due(seek_until_, now_)) {
         const bool first = generation_.counter == 0;
-        const std::string reason = last_retry_.empty() ? "no answer" : last_retry_;
         launcher_over(first ? kExitJoinTimeout : kExitTooFewNodes,
                       "no coordinator at " + settings_.endpoint_text + " within " +
-                          std::to_string(static_cast<long>(seconds(seek_limit()))) + " s: " + reason);
+                          std::to_string(static_cast<long>(seconds(seek_limit()))) + " s" + seek_text());
         return;
     }
     if (due(seek_notice_at_, now_)) {
         seek_notice_at_ = now_ + kSeekNotice;
-        say(Severity::kInfo, "waiting for the coordinator at " + settings_.endpoint_text +
-                                 (last_retry_.empty() ? "" : ": " + last_retry_) + left_text());
+        const auto left = std::chrono::ceil<std::chrono::seconds>(seek_until_.value_or(now_) - now_);
+        say(Severity::kInfo, "waiting for the coordinator at " + settings_.endpoint_text + seek_text() + "; " +
+                                 std::to_string(left.count()) + " s left");
     }
     if (due(finished_notice_at_, now_)) {
         finished_notice_at_ = now_ + kFinishedNotice;
@@ -307,9 +308,11 @@ Duration Agent::seek_limit() const {
     return generation_.counter == 0 ? settings_.join_timeout : settings_.rejoin_timeout;
 }
 
-std::string Agent::left_text() const {
-    const auto left = std::chrono::ceil<std::chrono::seconds>(seek_until_.value_or(now_) - now_);
-    return "; " + std::to_string(left.count()) + " s left";
+std::string Agent::seek_text() const {
+    if (session_) {
+        return ": connected, but no answer (is it ddlaunch that listens there, and does it run?)";
+    }
+    return ": " + (last_retry_.empty() ? "no answer" : last_retry_);
 }
 
 void Agent::on(const SystemFailed& event) {

@@ -181,7 +181,7 @@ private:
     void send(wire::Message message);
     void say(Severity severity, std::string text);
     [[nodiscard]] wire::Death death_of(int local_rank, wire::DeathKind kind, int status) const;
-    [[nodiscard]] std::string left_text() const;
+    [[nodiscard]] std::string seek_text() const;
     [[nodiscard]] static bool due(std::optional<Instant>& deadline, Instant now);
 
     AgentSettings settings_;

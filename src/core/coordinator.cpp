@@ -34,7 +34,8 @@ std::vector<CoordinatorEffect> Coordinator::step(const CoordinatorEvent& event, 
 
 std::optional<Instant> Coordinator::next_deadline() const {
     std::optional<Instant> next;
-    for (const auto& deadline : {gathering_until_, last_call_until_, next_notice_, growth_at_, farewell_until_}) {
+    for (const auto& deadline :
+         {gathering_until_, last_call_until_, next_notice_, growth_at_, farewell_until_, stopping_until_}) {
         if (deadline && (!next || *deadline < *next)) {
             next = deadline;
         }
@@ -126,6 +127,9 @@ void Coordinator::on(const TimePassed& /*event*/) {
         });
         end_if_deserted();
     }
+    if (due(stopping_until_)) {
+        give_up_stragglers();
+    }
     if (due(growth_at_)) {
         growth_limit_.reset();
         const bool still_here =
@@ -143,7 +147,7 @@ void Coordinator::on(const TimePassed& /*event*/) {
     if (due(next_notice_)) {
         constexpr auto kNoticeInterval = std::chrono::seconds(10);
         next_notice_ = now_ + kNoticeInterval;
-        send_notice("waiting for nodes at " + settings_.endpoint_text + ": " + roster_text());
+        send_notice(progress_text());
     }
 }
 

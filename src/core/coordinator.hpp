@@ -14,7 +14,7 @@
 //  leaving    | forget or end        | stop round or end        | forget or end           | -
 //  gone       | forget               | node lost; stop round    | node lost; settle if all| forget; ended if none
 //  local gone | end                  | end                      | end                     | ended if none
-//  time       | notice; open; expire | stop round for a growth  | -                       | give up on the rest
+//  time       | notice; open; expire | stop round for a growth  | notice; give up         | give up on the rest
 //
 // A hello of an agent that has a session already (its link broke and this end has not noticed) ends the older session
 // first. A hello that knows later rounds than this coordinator comes from before its restart: numbers, places and the
@@ -47,7 +47,7 @@ struct CoordinatorSettings {
     Duration join_timeout{};
     Duration last_call_timeout{};
     Duration rejoin_timeout{};
-    Duration farewell_timeout{};  // how long agents may take to leave once the job is over
+    Duration farewell_timeout{};  // how long agents may take to end a round's workers, or to leave at the end
 };
 
 struct PeerArrived {
@@ -126,6 +126,7 @@ private:
     [[nodiscard]] bool may_grow(const Peer& peer) const;
     void note_death(wire::Death death);
     void stop_round(wire::StopReason reason, const std::string& why);
+    void give_up_stragglers();
     void settle_if_all_ready();
     void settle();
     void finish_if_all_done();
@@ -144,6 +145,7 @@ private:
     [[nodiscard]] std::string missing_text(int here) const;
     [[nodiscard]] std::string count_text() const;
     [[nodiscard]] std::string roster_text() const;
+    [[nodiscard]] std::string progress_text() const;  // what is being waited for
     void send_notice(const std::string& text);
 
     void send(PeerId peer, wire::Message message);
@@ -167,6 +169,7 @@ private:
     std::optional<Instant> growth_at_;
     std::optional<Instant> growth_limit_;
     std::optional<Instant> farewell_until_;
+    std::optional<Instant> stopping_until_;
     bool ended_ = false;
     std::vector<CoordinatorEffect> effects_;
 };

@@ -57,11 +57,30 @@ std::string Coordinator::roster_text() const {
     }
     const int present = count_present();
     std::string text = count_text() + ": " + listed(here, static_cast<std::size_t>(present)) + missing_text(present);
+    if (last_call_until_) {
+        const auto left = std::chrono::ceil<std::chrono::seconds>(*last_call_until_ - now_);
+        return text + "; starting in " + std::to_string(left.count()) + " s unless more come";
+    }
     if (gathering_until_ && phase_ == Phase::kGathering) {
         const auto left = std::chrono::ceil<std::chrono::seconds>(*gathering_until_ - now_);
         text += left.count() > 0 ? "; " + std::to_string(left.count()) + " s left" : "";
     }
     return text;
+}
+
+std::string Coordinator::progress_text() const {
+    if (phase_ != Phase::kStopping) {
+        return "waiting for nodes at " + settings_.endpoint_text + ": " + roster_text();
+    }
+    std::vector<std::string> busy;
+    for (const auto& [id, peer] : peers_) {
+        if (peer.member && !peer.ready) {
+            busy.push_back(peer.hello->node.name + (peer.address.empty() ? "" : " (" + peer.address + ")"));
+        }
+    }
+    const auto left = std::chrono::ceil<std::chrono::seconds>(stopping_until_.value_or(now_) - now_);
+    return "waiting for the workers to end on " + listed(busy, busy.size()) + "; " + std::to_string(left.count()) +
+           " s left";
 }
 
 // Names who is missing as far as that can be known: by the last round, else by the node ranks that were asked for.

@@ -175,10 +175,28 @@ void Coordinator::stop_round(wire::StopReason reason, const std::string& why) {
     phase_ = Phase::kStopping;
     stop_reason_ = reason;
     growth_at_.reset();
+    next_notice_ = now_ + kNoticeDelay;
+    stopping_until_ = now_ + settings_.farewell_timeout;
     for (const auto& [id, peer] : peers_) {
         if (peer.member && !peer.leaving) {
             send(id, wire::Stop{generation_, reason, why});
         }
+    }
+}
+
+// A node that does not end its workers is frozen or cut off: it is lost. Its workers find the next round's store
+// closed.
+void Coordinator::give_up_stragglers() {
+    std::vector<PeerId> stragglers;
+    for (const auto& [id, peer] : peers_) {
+        if (peer.member && !peer.ready && id != PeerId::kLocal) {
+            stragglers.push_back(id);
+        }
+    }
+    const std::string limit = std::to_string(static_cast<long>(seconds(settings_.farewell_timeout)));
+    for (const PeerId id : stragglers) {
+        effects_.emplace_back(DropPeer{id});
+        on(PeerGone{id, "did not end its workers within " + limit + " s"});
     }
 }
 
@@ -196,6 +214,7 @@ void Coordinator::settle_if_all_ready() {
 }
 
 void Coordinator::settle() {
+    stopping_until_.reset();
     const std::vector<wire::Death> deaths = in_causal_order(std::exchange(deaths_, {}));
     for (auto& [id, peer] : peers_) {
         peer.member.reset();
@@ -250,6 +269,7 @@ void Coordinator::end_job(wire::JobOver over) {
     last_call_until_.reset();
     next_notice_.reset();
     growth_at_.reset();
+    stopping_until_.reset();
     farewell_until_ = now_ + settings_.farewell_timeout;
     for (const auto& [id, peer] : peers_) {
         send(id, *over_);

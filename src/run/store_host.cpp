@@ -150,6 +150,11 @@ Result<net::StoreServer*> StoreHost::rendezvous_store() {
 void StoreHost::adopt(int fd, std::string first_bytes) {
     os::Fd owned(fd);
     const bool first = !rendezvous_;
+    if (first && !on_rendezvous_port()) {
+        warn_(
+            "a store client (PyTorch?) came to the rendezvous port: it gets a store of its own; workers find theirs at "
+            "MASTER_ADDR:MASTER_PORT, and other nodes must be started by ddlaunch");
+    }
     const Result<net::StoreServer*> server = rendezvous_store();
     if (!server) {
         warn_(server.error().message);

@@ -312,6 +312,20 @@ TEST(Agent, WaitsForALostCoordinatorUntilTheRejoinTimeout) {
     EXPECT_EQ(agent.last<Report>().over.why, "no coordinator at h0:29400 within 60 s: no answer");
 }
 
+TEST(Agent, WaitsForNoLongerThanTheJoinTimeoutIfItIsConnectedButNotWelcomed) {
+    AgentHarness agent;
+    const auto limit = agent_settings().join_timeout;
+    agent.advance(limit / 2);
+    agent.join();
+    EXPECT_EQ(agent.text(AgentTime{}), "say");
+    EXPECT_THAT(agent.last<Say>().text, HasSubstr("connected, but no answer"));
+    agent.step(SessionDown{"reset"});
+    agent.join();
+    agent.advance(limit / 2);
+    EXPECT_EQ(agent.text(AgentTime{}), "report, finish 64") << "a new session is no new limit";
+    EXPECT_THAT(agent.last<Report>().over.why, HasSubstr("connected, but no answer"));
+}
+
 TEST(Agent, ThatHostsDoesNotWaitForItself) {
     AgentSettings settings = agent_settings();
     settings.hosts = true;
