@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -13,7 +14,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <optional>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -115,14 +117,24 @@ void empty_families(const std::string& nonce, const std::vector<Session>& sessio
     }
 }
 
-[[noreturn]] void guard_main(Fd pipe, pid_t agent, const std::string& nonce, const std::string& cgroup) {
+// Only what is a directory of our own; links in it are removed, not followed.
+void remove_directory(const std::string& path) {
+    struct stat info {};
+    if (!path.empty() && ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid()) {
+        std::error_code nobody_to_tell;
+        std::filesystem::remove_all(path, nobody_to_tell);
+    }
+}
+
+[[noreturn]] void guard_main(Fd pipe, pid_t agent, const Estate& estate) {
     become_background_process();
     const Fd only = keep_only(std::move(pipe));
     std::vector<Session> sessions;
     if (!listen(only, agent, sessions)) {
-        kill_cgroup(cgroup);
-        empty_families(nonce, sessions);
-        remove_cgroup(cgroup);
+        kill_cgroup(estate.cgroup);
+        empty_families(estate.nonce, sessions);
+        remove_cgroup(estate.cgroup);
+        remove_directory(estate.directory);
     }
     ::_exit(0);
 }
@@ -133,19 +145,30 @@ void send_record(const Fd& pipe, pid_t record) {
     }
 }
 
+bool has_threads() {
+    constexpr nlink_t kLinksOfOneThread = 3;  // of the directory itself, its parent's, and the thread's directory
+    struct stat info {};
+    return ::stat("/proc/self/task", &info) != 0 || info.st_nlink > kLinksOfOneThread;
+}
+
 // A child without an exit signal: waitid() and friends don't count it unless they ask for it (__WALL), so "no child
-// left" means that no worker and no orphan of one is left. The sanitizers must see a fork.
+// left" means that no worker and no orphan of one is left. The sanitizers must see a fork, and so must the C library
+// when another thread may hold one of its locks: such a child is seen, and whoever counts children has to leave it out.
 pid_t fork_unseen() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return ::fork();
+    constexpr bool kSanitized = true;
 #else
-    return static_cast<pid_t>(::syscall(SYS_clone, 0UL, nullptr, nullptr, nullptr, nullptr));
+    constexpr bool kSanitized = false;
 #endif
+    if (kSanitized || has_threads()) {
+        return ::fork();
+    }
+    return static_cast<pid_t>(::syscall(SYS_clone, 0UL, nullptr, nullptr, nullptr, nullptr));
 }
 
 }  // namespace
 
-Result<Guard> Guard::start(const std::string& nonce, const std::string& cgroup) {
+Result<Guard> Guard::start(const Estate& estate) {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
         return fail(std::string("cannot make the guard's pipe: ") + std::strerror(errno));
@@ -161,13 +184,13 @@ Result<Guard> Guard::start(const std::string& nonce, const std::string& cgroup) 
     const int error = errno;
     if (pid == 0) {
         write_end.reset();
-        guard_main(std::move(read_end), agent, nonce, cgroup);
+        guard_main(std::move(read_end), agent, estate);
     }
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (pid < 0) {
         return fail(std::string("cannot start the guard process: ") + std::strerror(error));
     }
-    return Guard(pid, std::move(write_end));
+    return Guard(pid, Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U))), std::move(write_end));
 }
 
 void Guard::note_session(pid_t session) {
@@ -180,13 +203,12 @@ void Guard::dismiss() {
     if (!pipe_) {
         return;
     }
-    const Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0U)));
     send_record(pipe_, kDismissed);
     pipe_.reset();
-    pollfd ended{pidfd.get(), POLLIN, 0};
+    pollfd ended{pidfd_.get(), POLLIN, 0};
     constexpr int kLimitMilliseconds = 1000;
     if (::poll(&ended, 1, kLimitMilliseconds) <= 0) {
-        ::kill(pid_, SIGKILL);
+        ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0U);
     }
     ::waitpid(pid_, nullptr, __WALL);
 }

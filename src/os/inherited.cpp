@@ -18,4 +18,9 @@ void repair_inherited_state() {
     ::signal(SIGCHLD, SIG_DFL);
 }
 
+bool is_ignored(int signal) {
+    struct sigaction action {};
+    return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 }  // namespace ddl::os

@@ -8,4 +8,7 @@ namespace ddl::os {
 
 void repair_inherited_state();
 
+// Whether this process ignores the signal, which is inherited: nohup does so with SIGHUP.
+[[nodiscard]] bool is_ignored(int signal);
+
 }  // namespace ddl::os

@@ -16,6 +16,7 @@ namespace ddl::run {
 namespace {
 
 constexpr auto kLookAgain = std::chrono::milliseconds(500);
+constexpr int kMostGuardsLost = 20;  // whoever kills that many will kill the next one, too
 constexpr auto kLeaveLimit = std::chrono::seconds(2);
 
 }  // namespace
@@ -26,18 +27,20 @@ Driver::Driver(const plan::LaunchPlan& plan, DriverParts parts, Console& console
       console_(console),
       pump_(loop_, plan, [this](const std::string& text) { console_.warn(text); }),
       store_(loop_, plan, [this](const std::string& text) { console_.warn(text); }),
-      workers_(loop_, plan, parts_.nonce, parts_.guard, parts_.cgroup, pump_, parts_.events,
+      workers_(loop_, plan, parts_.estate.nonce, parts_.guard, parts_.cgroup, pump_, parts_.events,
                [this](core::AgentEvent event) {
                    put(std::move(event));
                    work();
                }),
-      agent_(agent_settings(plan, parts_.nonce), os::now()) {
+      agent_(agent_settings(plan, parts_.estate.nonce), os::now()) {
     pump_.when_deadline_is_earlier([this] { arm(); });
 }
 
 Driver::~Driver() = default;
 
 int Driver::run() {
+    pump_.keep_error_files_in(parts_.estate.directory);
+    watch_guard();
     signal_watch_ = loop_.watch_readable(parts_.signals.fd(), [this] { signal_ready(); });
     find_host();
     work();
@@ -45,6 +48,7 @@ int Driver::run() {
         loop_.run();
     }
     signal_watch_.reset();
+    guard_watch_.reset();
     pump_.close_round();
     parts_.guard.dismiss();
     return *exit_code_;
@@ -216,6 +220,30 @@ void Driver::signal_ready() {
         put(core::AgentEvent(core::SignalCame{*signal}));
     }
     work();
+}
+
+void Driver::watch_guard() {
+    guard_watch_ = loop_.watch_readable(parts_.guard.pidfd(), [this] { guard_ended(); });
+}
+
+// Somebody killed it, or the machine ran out of memory: the job goes on, and is guarded by another from now on.
+void Driver::guard_ended() {
+    guard_watch_.reset();
+    parts_.guard.dismiss();  // reaps it
+    Result<os::Guard> next = fail("too many were killed");
+    if (++guards_lost_ <= kMostGuardsLost) {
+        next = os::Guard::start(parts_.estate);
+    }
+    pump_.end_line();
+    if (!next) {
+        console_.warn("the guard process was killed, and there will be no other (" + next.error().message +
+                      "): if this agent is killed too, descendants of its workers may stay");
+        return;
+    }
+    parts_.guard = std::move(*next);
+    workers_.tell_guard();
+    watch_guard();
+    console_.warn("the guard process (ddl-guard) was killed; a new one was started");
 }
 
 // ---- effects of the agent ---------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ struct DriverParts {
     std::optional<os::WorkerCgroup> cgroup;
     os::SignalSource signals;
     os::Guard guard;
-    std::string nonce;
+    os::Estate estate;
     EventLog events;
 };
 
@@ -57,6 +57,8 @@ private:
     void arm();
     void alarm();
     void signal_ready();
+    void watch_guard();
+    void guard_ended();
 
     void perform(const core::ToCoordinator& effect);
     void perform(const core::PrepareStore& effect);
@@ -86,6 +88,8 @@ private:
     std::unique_ptr<net::AgentHub> hub_;
     std::unique_ptr<net::AgentLink> link_;
     std::unique_ptr<net::Watch> signal_watch_;
+    std::unique_ptr<net::Watch> guard_watch_;
+    int guards_lost_ = 0;
     std::deque<Event> queue_;
     bool working_ = false;
     std::optional<Instant> next_look_;  // for the endpoint's owner

@@ -230,6 +230,10 @@ LogPump::LogPump(net::Loop& loop, const plan::LaunchPlan& plan, std::function<vo
 
 LogPump::~LogPump() = default;
 
+void LogPump::keep_error_files_in(std::string private_directory) {
+    impl_->files.use_private_directory(std::move(private_directory));
+}
+
 Result<WorkerStreams> LogPump::open(const plan::RankPlace& place) {
     drain(place.local_rank);  // of the process that had this place before
     WorkerLogs& logs = impl_->workers[place.local_rank];

@@ -43,6 +43,9 @@ public:
             ConsoleDescriptors console = {});
     ~LogPump();
 
+    // Where error files of workers without a log directory are to lie, as the guard knows it too. Before open().
+    void keep_error_files_in(std::string private_directory);
+
     // Opens files and pipes for one worker of a round. Trouble with log files is a warning; an error is lack of pipes.
     [[nodiscard]] Result<WorkerStreams> open(const plan::RankPlace& place);
 

@@ -201,6 +201,12 @@ void Workers::sweep(int signal) {
     sink_(std::move(swept));
 }
 
+void Workers::tell_guard() {
+    for (const pid_t pid : living()) {  // the number of one that was reaped may be somebody else's by now
+        guard_.note_session(pid);
+    }
+}
+
 void Workers::close_round() {
     pump_.close_round();
 }

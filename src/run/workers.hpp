@@ -37,6 +37,8 @@ public:
     void sweep(int signal);
     // Orphans of workers are given to this process and would stay zombies. For SIGCHLD.
     void reap_orphans();
+    // Tells a new guard of the living workers' sessions.
+    void tell_guard();
     void close_round();
 
 private:

@@ -58,3 +58,17 @@ def test_shell_that_closes_descriptors(run, ddlaunch, mark, closing):
         assert len(guards) == 1, process.describe()
         process.expect(0, 10)
     assert_nothing_left(mark)
+
+
+def test_nohup(run, ddlaunch, mark):
+    """A hangup that was ignored from the start stays ignored; without nohup it stops the job."""
+    command = agent(ddlaunch, ["--no-python", "sleep", "1"])
+    process = run(started_by("signal.signal(signal.SIGHUP, signal.SIG_IGN)", command))
+    wait_for_workers(mark, 2)
+    process.signal(signal.SIGHUP)
+    process.expect(0, 10)
+    process = run(command)
+    wait_for_workers(mark, 2)
+    process.signal(signal.SIGHUP)
+    process.expect(66, 10)
+    assert_nothing_left(mark)

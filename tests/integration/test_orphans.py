@@ -8,7 +8,7 @@ import pytest
 
 from harness.fixtures import WORKERS
 from harness.launching import agent, launch_on, wait_for_workers
-from harness.procfs import assert_nothing_left, children, command, marked, pids, read, zombies_below
+from harness.procfs import assert_nothing_left, children, command, marked, pids, read, stat_fields, zombies_below
 from harness.waiting import stays_true, wait_until
 
 
@@ -78,6 +78,59 @@ def test_guard_may_die_first(run, ddlaunch, mark):
     process.signal(signal.SIGTERM)
     assert process.wait(20) != 0
     assert_nothing_left(mark)
+
+
+def guard_of(process):
+    found = [pid for pid in children(process.pid) if read(f"/proc/{pid}/comm").strip() == b"ddl-guard"]
+    return found[0] if found else None
+
+
+def test_killed_guard_is_replaced(run, ddlaunch, mark):
+    """The new guard knows of workers that were started before it: even a wiped environment is found by its session."""
+    script = "env -i sleep 60 & echo ready; wait"
+    process = run(agent(ddlaunch, ["--no-python", "/bin/sh", "-c", script]))
+    wait_until(lambda: process.out.count("ready") == 2, "workers run", 20)
+    sessions = set(wait_for_workers(mark, 2).values())
+    for count in (1, 2):
+        first = guard_of(process)
+        os.kill(first, signal.SIGKILL)
+        wait_until(lambda: guard_of(process) not in (None, first), "another guard runs", 5)
+        wait_until(lambda: process.err.count("a new one was started") == count, "it was said once", 5)
+    assert not zombies_below(process.pid)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(5)
+    assert_nothing_left(mark, seconds=1)
+
+    def members():
+        return [pid for pid in pids() if stat_fields(pid)[3:4] and int(stat_fields(pid)[3]) in sessions
+                and stat_fields(pid)[0] != "Z"]
+
+    wait_until(lambda: not members(), "the sessions are empty", 1)
+
+
+def test_job_ends_well_after_its_guard_was_killed(run, ddlaunch, mark):
+    process = run(agent(ddlaunch, ["--no-python", "sleep", "1"]))
+    wait_for_workers(mark, 2)
+    os.kill(guard_of(process), signal.SIGKILL)
+    process.expect(0, 10)
+    assert_nothing_left(mark)
+
+
+def test_private_directory_goes_with_a_killed_agent(run, ddlaunch, mark, tmp_path):
+    """Error files outside a log directory: removed by the guard, and links in there are not followed."""
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "file").touch()
+    script = f'ln -s {tmp_path}/kept "$(dirname "$TORCHELASTIC_ERROR_FILE")/link.$RANK"; echo ready; exec sleep 60'
+    process = run(agent(ddlaunch, ["--no-python", "/bin/sh", "-c", script]), env={"TMPDIR": "tmp"}, cwd=tmp_path)
+    wait_until(lambda: process.out.count("ready") == 2, f"workers run {process.describe()}", 20)
+    made = list((tmp_path / "tmp").glob("ddlaunch-*"))
+    assert len(made) == 1 and (made[0].stat().st_mode & 0o777) == 0o700
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(5)
+    assert_nothing_left(mark)
+    wait_until(lambda: not made[0].exists(), "the guard removes it", 2)
+    assert (tmp_path / "kept" / "file").exists()
 
 
 def test_failed_workers_family_is_gone_before_the_next_round(run, ddlaunch, tmp_path, mark):

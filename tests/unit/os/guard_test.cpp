@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
+#include <future>
+#include <thread>
 
 #include "os/family.hpp"
 #include "os/procfs.hpp"
@@ -27,7 +30,7 @@ struct GuardedJob {
 
 // An agent with its guard and one worker. `start` is the worker's way to start a child that tries to survive.
 // `free` are descriptors that the agent closes first, so that the guard's pipe may get their numbers.
-GuardedJob start_job(const std::string& start, const std::vector<int>& free = {}) {
+GuardedJob start_job(const std::string& start, const std::vector<int>& free = {}, const std::string& directory = "") {
     Pipe pipe;
     GuardedJob job;
     job.agent = ::fork();
@@ -37,7 +40,7 @@ GuardedJob start_job(const std::string& start, const std::vector<int>& free = {}
         for (const int fd : free) {
             ::close(fd);
         }
-        auto guard = Guard::start("0badcafe");
+        auto guard = Guard::start({"0badcafe", "", directory});
         SpawnRequest request =
             shell(start + " & echo $! $$; exec sleep 60", {std::string(kSpawnIdVariable) + "=0badcafe.1"});
         request.standard_out = pipe.write_end.get();
@@ -100,6 +103,48 @@ TEST(Guard, WorksWithAnyDescriptors) {
     }
 }
 
+TEST(Guard, RemovesThePrivateDirectoryAndFollowsNoLink) {
+    std::string base = ::testing::TempDir() + "/guard-XXXXXX";
+    ASSERT_NE(::mkdtemp(base.data()), nullptr);
+    const std::string mine = base + "/mine";
+    const std::string others = base + "/others";
+    std::filesystem::create_directories(mine + "/deep/er");
+    std::filesystem::create_directories(others);
+    std::ofstream(others + "/kept") << "text";
+    std::ofstream(mine + "/deep/er/file") << "text";
+    std::filesystem::create_symlink(others, mine + "/deep/link");
+    std::filesystem::create_symlink(others, base + "/linked");
+    for (const std::string& directory : {mine, base + "/linked", base + "/missing"}) {
+        GuardedJob job = start_job("setsid sleep 60", {}, directory);
+        expect_nothing_left(job);
+    }
+    EXPECT_FALSE(std::filesystem::exists(mine));
+    EXPECT_TRUE(std::filesystem::exists(others + "/kept"));
+    EXPECT_TRUE(std::filesystem::is_symlink(base + "/linked")) << "not a directory: not ours";
+    std::filesystem::remove_all(base);
+}
+
+TEST(Guard, MayBeStartedWhileThreadsRun) {
+    std::promise<void> enough;
+    std::thread other([&enough] { enough.get_future().wait(); });
+    auto guard = Guard::start({"1234", "", ""});
+    ASSERT_TRUE(guard);
+    EXPECT_FALSE(ends_within(Fd(::dup(guard->pidfd())), 0));
+    guard->dismiss();
+    EXPECT_EQ(::waitpid(guard->pid(), nullptr, WNOHANG), -1) << "reaped";
+    enough.set_value();
+    other.join();
+}
+
+TEST(Guard, TellsItsEnd) {
+    auto guard = Guard::start({"1234", "", ""});
+    ASSERT_TRUE(guard);
+    ::kill(guard->pid(), SIGKILL);
+    EXPECT_TRUE(ends_within(Fd(::dup(guard->pidfd())), 5000));
+    guard->dismiss();  // reaps it
+    EXPECT_EQ(::waitpid(guard->pid(), nullptr, WNOHANG), -1);
+}
+
 TEST(Guard, SurvivesPoliteSignals) {
     GuardedJob job = start_job("setsid sleep 60");
     ASSERT_TRUE(job.guard);
@@ -110,7 +155,7 @@ TEST(Guard, SurvivesPoliteSignals) {
 }
 
 TEST(Guard, LeavesAtOnceWhenDismissed) {
-    auto guard = Guard::start("1234");
+    auto guard = Guard::start({"1234", "", ""});
     ASSERT_TRUE(guard);
     const Fd pidfd = pidfd_of(guard->pid());
     EXPECT_FALSE(ends_within(pidfd, 0));
@@ -122,7 +167,7 @@ TEST(Guard, LeavesAtOnceWhenDismissed) {
 
 TEST(Guard, HasItsOwnSessionAndNameAndNoneOfOurDescriptors) {
     Pipe output;
-    auto guard = Guard::start("1234");
+    auto guard = Guard::start({"1234", "", ""});
     ASSERT_TRUE(guard);
     // Once the guard has let go of the write end, which it inherited by fork, the pipe ends.
     EXPECT_EQ(output.read_until(), "");
@@ -134,7 +179,7 @@ TEST(Guard, HasItsOwnSessionAndNameAndNoneOfOurDescriptors) {
 }
 
 TEST(Guard, IsNotHeldUpByOneThatIsStopped) {
-    auto guard = Guard::start("1234");
+    auto guard = Guard::start({"1234", "", ""});
     ASSERT_TRUE(guard);
     ::kill(guard->pid(), SIGSTOP);
     constexpr int kMoreThanAPipeHolds = 20000;

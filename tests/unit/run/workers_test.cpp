@@ -53,7 +53,7 @@ protected:
         ::signal(SIGPIPE, SIG_IGN);
         ::prctl(PR_SET_CHILD_SUBREAPER, 1);
         ::setenv("TMPDIR", scratch_.path().c_str(), 1);
-        auto guard = os::Guard::start(kNonce);
+        auto guard = os::Guard::start({kNonce, "", ""});
         ASSERT_TRUE(guard) << guard.error().message;
         guard_.emplace(std::move(*guard));
         auto events = EventLog::open(scratch_ / "events", "n1");
