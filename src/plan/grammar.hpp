@@ -36,7 +36,8 @@ struct NodeRange {
 // without brackets is taken as an address if it can't have a port at its end, else refused as ambiguous.
 [[nodiscard]] Result<Endpoint> parse_endpoint(std::string_view text, std::uint16_t default_port);
 [[nodiscard]] Result<std::string> parse_host(std::string_view text);  // the same without a port; brackets go
-[[nodiscard]] bool is_loopback_host(std::string_view host);           // localhost, 127.x.y.z, ::1
+[[nodiscard]] bool is_numeric_address(std::string_view host);
+[[nodiscard]] bool is_loopback_host(std::string_view host);  // localhost, 127.x.y.z, ::1
 
 [[nodiscard]] Result<PortRange> parse_port_range(std::string_view text);  // "29500", "29500-29599"
 

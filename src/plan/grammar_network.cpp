@@ -152,6 +152,10 @@ Result<std::string> parse_host(std::string_view text) {
     return fail(quoted(text) + " is not a host name or an address without a port; try h0 or 10.0.0.1");
 }
 
+bool is_numeric_address(std::string_view host) {
+    return is_ipv4(host) || is_ipv6(host);
+}
+
 bool is_loopback_host(std::string_view host) {
     return host == "localhost" || host == "ip6-localhost" || host == "::1" ||
            (is_ipv4(plain_address(host)) && plain_address(host).starts_with("127."));

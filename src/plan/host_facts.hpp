@@ -27,6 +27,8 @@ struct HostFacts {
     std::string invoked_as;                                   // argv[0]
     std::string fresh_id;                                     // random text: the id of a job that was given none
     std::function<FileFacts(const std::string& path)> probe;  // follows links
+    // Whether a numeric address belongs to an interface of this machine. Asked only where several nodes meet at one.
+    std::function<bool(const std::string& address)> owns_address;
     // What a program answers to --version, "Python 3.11.2"; "" if it does not within a few seconds. For --dry-run only:
     // it runs the program.
     std::function<std::string(const std::string& path)> version_of;

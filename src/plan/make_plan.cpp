@@ -151,6 +151,10 @@ void plan_logs(Asked& asked, const HostFacts& host, LaunchPlan& plan) {
         logs.on_console = asked.value(Flag::kLocalRanksFilter, logs.on_console,
                                       [workers](std::string_view text) { return parse_rank_filter(text, workers); });
     }
+    if (std::find(logs.on_console.begin(), logs.on_console.end(), true) == logs.on_console.end()) {
+        plan.notes.push_back(asked.origin(Flag::kLocalRanksFilter) + ": names no local rank of this node (0 to " +
+                             std::to_string(workers - 1) + "), so no worker's output will be shown");
+    }
     logs.prefix_template = asked.text(Flag::kLogLinePrefixTemplate);
     if (logs.prefix_template.empty()) {
         logs.prefix_template = lookup(host.environment, "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE").value;

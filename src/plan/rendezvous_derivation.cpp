@@ -94,7 +94,6 @@ void plan_local(Asked& asked, const Meeting& meeting, LaunchPlan& plan) {
     plan.rendezvous.kind = Rendezvous::kLocal;
     check_node_rank(asked, plan.rendezvous);
     plan.rendezvous.node_rank.reset();
-    asked.note_no_effect(Flag::kNodeRank);
     plan.master_addr = meeting.master_addr.empty() ? plan.rendezvous.local_addr : meeting.master_addr;
     plan.loopback_only = plan.master_addr.empty() || is_loopback_host(plan.master_addr);
     if (meeting.master_port != 0) {
@@ -113,7 +112,6 @@ void plan_standalone(Asked& asked, Meeting meeting, LaunchPlan& plan) {
                                             asked.origin(Flag::kRdzvEndpoint) + " names " + meeting.endpoint->host +
                                             "; leave one of the two out");
     }
-    asked.note_no_effect(Flag::kRdzvEndpoint);
     if (meeting.backend == Backend::kStatic) {
         asked.note_no_effect(Flag::kRdzvBackend);
     }
@@ -158,7 +156,27 @@ Endpoint static_endpoint(Asked& asked, const Meeting& meeting) {
     return *meeting.endpoint;
 }
 
-void plan_static(Asked& asked, const Meeting& meeting, LaunchPlan& plan) {
+// Node rank 0 hosts, so its address must be its own. Without --node-rank every node would take itself for it.
+void check_master_is_here(Asked& asked, const Meeting& meeting, const HostFacts& host, LaunchPlan& plan) {
+    const RendezvousPlan& rendezvous = plan.rendezvous;
+    const std::string& address = rendezvous.endpoint.host;
+    if (*rendezvous.node_rank != 0 || rendezvous.is_host || !is_numeric_address(address) || is_loopback_host(address) ||
+        host.owns_address(address)) {
+        return;
+    }
+    const Flag flag = meeting.endpoint ? Flag::kRdzvEndpoint : Flag::kMasterAddr;
+    const std::string last = std::to_string(rendezvous.max_nodes - 1);
+    if (meeting.node_rank) {
+        plan.notes.push_back(asked.origin(flag) + ": " + address + " is no address of this node, though it is node " +
+                             "rank 0; the others must reach it there");
+    } else {
+        asked.refuse(flag, address + " is no address of this node, so it cannot be node rank 0; give --node-rank (" +
+                               (rendezvous.max_nodes > 2 ? "1 to " + last : last) +
+                               ") here, or --rdzv-conf is_host=1 if the address is mapped to this node");
+    }
+}
+
+void plan_static(Asked& asked, const Meeting& meeting, const HostFacts& host, LaunchPlan& plan) {
     RendezvousPlan& rendezvous = plan.rendezvous;
     rendezvous.kind = Rendezvous::kStatic;
     rendezvous.node_rank = meeting.node_rank.value_or(0);
@@ -180,6 +198,7 @@ void plan_static(Asked& asked, const Meeting& meeting, LaunchPlan& plan) {
                                              " to rank 0, but the agents of a static rendezvous meet there; add "
                                              "--rdzv-endpoint HOST:PORT with another port");
     }
+    check_master_is_here(asked, meeting, host, plan);
     plan.worker_store = WorkerStore::kAgent;
     fix_store_port(asked, plan, rendezvous.endpoint.port, "the static rendezvous");
 }
@@ -283,7 +302,7 @@ void derive_rendezvous(Asked& asked, const HostFacts& host, LaunchPlan& plan) {
     const bool meets_at_master = meeting.backend == Backend::kUnsaid && !meeting.endpoint;
     if (meeting.backend == Backend::kStatic || meets_at_master) {
         const bool somewhere = meeting.endpoint || !meeting.master_addr.empty();
-        return somewhere ? plan_static(asked, meeting, plan) : refuse_nowhere_to_meet(asked, meeting);
+        return somewhere ? plan_static(asked, meeting, host, plan) : refuse_nowhere_to_meet(asked, meeting);
     }
     if (!meeting.endpoint) {
         return refuse_nowhere_to_meet(asked, meeting);

@@ -215,6 +215,14 @@ TEST(LogsPlan, NoDirectoryIsMadeUpWhenNothingGoesToFiles) {
     EXPECT_TRUE(given.notes.empty());
 }
 
+TEST(LogsPlan, AFilterThatLetsNothingThroughIsNamed) {
+    const LaunchPlan plan = plan_of(request({{Flag::kLocalRanksFilter, "3,7"}}));
+    EXPECT_THAT(plan.logs.on_console, ElementsAre(false));
+    EXPECT_THAT(plan.notes, ElementsAre("--local-ranks-filter: names no local rank of this node (0 to 0), so no "
+                                        "worker's output will be shown"));
+    EXPECT_TRUE(plan_of(request({{Flag::kLocalRanksFilter, "0,7"}})).notes.empty());
+}
+
 TEST(LogsPlan, PrefixByFlagThenVariable) {
     const HostFacts host = machine({}, {"TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE=<${rank}>"});
     EXPECT_EQ(plan_of(request({}), host).logs.prefix_template, "<${rank}>");
@@ -278,11 +286,10 @@ TEST(NoEffect, IsSaidOnceForAll) {
     const Requested requested = request({{Flag::kMonitorInterval, "1"},
                                          {Flag::kStartMethod, "fork"},
                                          {Flag::kEventLogHandler, "console"},
-                                         {Flag::kNodeRank, "0"},
                                          {Flag::kRdzvConf, "read_timeout=3"}});
     EXPECT_THAT(plan_of(requested).notes,
                 ElementsAre("no effect here: --monitor-interval, --start-method, --event-log-handler, "
-                            "--rdzv-conf read_timeout, --node-rank"));
+                            "--rdzv-conf read_timeout"));
 }
 
 TEST(NoEffect, IsNeverSaidOfVariables) {

@@ -49,7 +49,8 @@ inline FileFacts elf_file() {
         "ELF");
 }
 
-// A machine with four cpus, two GPUs, python3 in /usr/bin, and train.py in the working directory.
+// A machine with four cpus, two GPUs, addresses 10.0.0.5 and fd00::5, python3 in /usr/bin, and train.py in the working
+// directory.
 inline HostFacts machine(Files files = {}, std::vector<std::string> environment = {}) {
     files.emplace("train.py", plain_file());
     files.emplace("/usr/bin/python3", elf_file());
@@ -65,6 +66,9 @@ inline HostFacts machine(Files files = {}, std::vector<std::string> environment 
     host.probe = [files = std::move(files)](const std::string& path) {
         const auto found = files.find(path);
         return found == files.end() ? FileFacts{} : found->second;
+    };
+    host.owns_address = [](const std::string& address) {
+        return address == "10.0.0.5" || address == "fd00::5";
     };
     host.version_of = [](const std::string& path) {
         return path == "/usr/bin/python3" ? "Python 3.11.2" : "";

@@ -129,7 +129,7 @@ INSTANTIATE_TEST_SUITE_P(
                              8,
                              std::nullopt,
                              6000,
-                             {"no effect here: --node-rank"}},
+                             {}},
                       Recipe{"megatron_on_several_nodes",
                              {{Flag::kNprocPerNode, "8"},
                               {Flag::kNnodes, "4"},

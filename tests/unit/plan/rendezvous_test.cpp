@@ -55,8 +55,15 @@ TEST(LocalRendezvous, MegatronsMasterFlagsFixThePort) {
     EXPECT_TRUE(plan.store_ports.fixed());
     EXPECT_EQ(plan.store_ports.first, 6000);
     EXPECT_TRUE(plan.loopback_only);
-    ASSERT_EQ(plan.notes.size(), 1U);
-    EXPECT_EQ(plan.notes[0], "no effect here: --node-rank");
+    EXPECT_TRUE(plan.notes.empty()) << "node rank 0 is what it is";
+}
+
+TEST(LocalRendezvous, WhatIsRightIsNotCalledUseless) {
+    EXPECT_EQ(error_of(request({{Flag::kNodeRank, "0"}, {Flag::kStrict, "1"}})), "no error");
+    const Requested standalone =
+        request({{Flag::kStandalone, "1"}, {Flag::kRdzvEndpoint, "localhost:0"}, {Flag::kStrict, "1"}});
+    EXPECT_EQ(error_of(standalone), "no error");
+    EXPECT_TRUE(plan_of(standalone).notes.empty());
 }
 
 TEST(LocalRendezvous, AnAddressOfTheMachineIsReachableFromOutside) {
@@ -197,6 +204,45 @@ TEST(StaticRendezvous, NodeRankDefaultsToNoughtAsInTorchrun) {
         plan_of(request({{Flag::kNnodes, "2"}, {Flag::kMasterAddr, "h0"}, {Flag::kMasterPort, "1234"}}));
     EXPECT_EQ(plan.rendezvous.node_rank, 0);
     EXPECT_EQ(plan.rendezvous.endpoint.port, 1234);
+}
+
+TEST(StaticRendezvous, OnlyTheOwnerOfTheAddressIsNodeRankNoughtUnasked) {
+    EXPECT_EQ(error_of(request({{Flag::kNnodes, "2"}, {Flag::kMasterAddr, "10.77.0.1"}})),
+              "--master-addr: 10.77.0.1 is no address of this node, so it cannot be node rank 0; give --node-rank (1) "
+              "here, or --rdzv-conf is_host=1 if the address is mapped to this node");
+    EXPECT_THAT(error_of(by_variables({{Flag::kNnodes, "4"}, {Flag::kMasterAddr, "fd00::9"}})),
+                ::testing::AllOf(StartsWith("PET_MASTER_ADDR: fd00::9 is no"), HasSubstr("--node-rank (1 to 3) here")));
+    EXPECT_THAT(
+        error_of(request({{Flag::kNnodes, "2"}, {Flag::kRdzvBackend, "static"}, {Flag::kRdzvEndpoint, "10.77.0.1:1"}})),
+        StartsWith("--rdzv-endpoint: 10.77.0.1 is no"));
+    for (const char* own : {"10.0.0.5", "fd00::5", "h0"}) {
+        const LaunchPlan plan = plan_of(request({{Flag::kNnodes, "2"}, {Flag::kMasterAddr, own}}));
+        EXPECT_EQ(plan.rendezvous.node_rank, 0) << own;
+        EXPECT_TRUE(plan.notes.empty()) << own;
+    }
+}
+
+TEST(StaticRendezvous, WhoSaysThatItHostsIsBelieved) {
+    const LaunchPlan ranked =
+        plan_of(request({{Flag::kNnodes, "2"}, {Flag::kMasterAddr, "10.77.0.1"}, {Flag::kNodeRank, "0"}}));
+    ASSERT_EQ(ranked.notes.size(), 1U);
+    EXPECT_EQ(ranked.notes[0],
+              "--master-addr: 10.77.0.1 is no address of this node, though it is node rank 0; the others must reach it "
+              "there");
+    const LaunchPlan mapped =
+        plan_of(request({{Flag::kNnodes, "2"}, {Flag::kMasterAddr, "10.77.0.1"}, {Flag::kRdzvConf, "is_host=1"}}));
+    EXPECT_TRUE(mapped.notes.empty());
+    const LaunchPlan other =
+        plan_of(request({{Flag::kNnodes, "2"}, {Flag::kMasterAddr, "10.77.0.1"}, {Flag::kNodeRank, "1"}}));
+    EXPECT_TRUE(other.notes.empty());
+}
+
+TEST(StaticRendezvous, InterfacesAreLookedAtOnlyForSeveralNodes) {
+    HostFacts host = machine();
+    host.owns_address = nullptr;  // a look would throw
+    EXPECT_EQ(error_of(request({}), host), "no error");
+    EXPECT_EQ(error_of(request({{Flag::kMasterAddr, "10.77.0.1"}}), host), "no error");
+    EXPECT_EQ(error_of(request({{Flag::kNnodes, "2"}, {Flag::kRdzvEndpoint, "10.77.0.1"}}), host), "no error");
 }
 
 TEST(StaticRendezvous, TakesItsEndpointFromEitherFlag) {
