@@ -9,7 +9,9 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/text.hpp"
 #include "core/restart_policy.hpp"
+#include "net/address.hpp"
 #include "net/bare_store.hpp"
 #include "os/host.hpp"
 #include "os/inherited.hpp"
@@ -18,6 +20,7 @@
 #include "run/driver.hpp"
 #include "run/log_files.hpp"
 #include "run/program_version.hpp"
+#include "run/result_file.hpp"
 
 namespace ddl::run {
 namespace {
@@ -41,6 +44,13 @@ plan::FileFacts probe(const std::string& path) {
     return facts;
 }
 
+// An unknown list of interfaces is nobody's mistake: then every address may be ours.
+bool owns_address(const std::string& address) {
+    const std::vector<std::string> own = os::interface_addresses();
+    const auto set = net::AddressSet::parse(own);
+    return own.empty() || !set || set->contains(plain_address(address));
+}
+
 // A hangup that is ignored from the start stays ignored: that is what nohup is for.
 // TERM and INT always end the job in order, whatever --signals-to-handle leaves out.
 std::vector<int> handled_signals(const plan::LaunchPlan& plan) {
@@ -54,7 +64,13 @@ std::vector<int> handled_signals(const plan::LaunchPlan& plan) {
     return signals;
 }
 
-Result<EventLog> open_events(const plan::LaunchPlan& plan) {
+// What cannot be written is said before anything starts: after hours of training it is too late.
+Result<EventLog> open_outputs(const plan::LaunchPlan& plan) {
+    if (!plan.result_file.empty()) {
+        if (const auto writable = check_result_file(plan.result_file); !writable) {
+            return tl::unexpected(writable.error());
+        }
+    }
     return plan.events_file.empty() ? EventLog() : EventLog::open(plan.events_file, plan.node_name);
 }
 
@@ -90,6 +106,7 @@ plan::HostFacts host_facts(const std::string& invoked_as) {
     facts.invoked_as = invoked_as;
     facts.fresh_id = os::random_hex(kNonceBytes);
     facts.probe = probe;
+    facts.owns_address = owns_address;
     facts.version_of = [](const std::string& path) {
         return version_of_program(path, kVersionLimit);
     };
@@ -101,9 +118,10 @@ int launch(const plan::LaunchPlan& plan) {
     ConsoleOutput err(STDERR_FILENO);
     const ConsoleOutputs outputs{out, err};
     Console console(plan.node_name, plan.quiet, err);
-    Result<EventLog> events = open_events(plan);
+    Result<EventLog> events = open_outputs(plan);
     if (!events) {
         console.error(events.error().message);
+        drain(outputs);
         return plan::kUsageError;
     }
     Result<DriverParts> parts = prepare(plan, std::move(*events));

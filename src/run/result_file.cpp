@@ -11,6 +11,15 @@
 
 namespace ddl::run {
 
+Result<void> check_result_file(const std::string& path) {
+    constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK;
+    const os::Fd file(::open(path.c_str(), kFlags, 0666));
+    if (!file && errno != ENXIO) {  // a pipe's reader may come until the end
+        return fail("--result-file: cannot open " + path + ": " + std::strerror(errno));
+    }
+    return {};
+}
+
 Result<void> write_result_file(const std::string& path, const wire::JobOver& over) {
     constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK;
     const os::Fd file(::open(path.c_str(), kFlags, 0666));

@@ -39,6 +39,8 @@ BAD = [
     (["--worker-store=nobody", *TRUE], "--worker-store"),
     (["--store-port=70000", *TRUE], "--store-port"),
     (["--events=/no/such/folder/events", *TRUE], "--events"),
+    (["--result-file=/no/such/folder/result", *TRUE], "--result-file"),
+    (["--nnodes=2", "--master-addr=192.0.2.1", *TRUE], "--node-rank (1)"),
     (["--no-python", "-m", "json"], "-m"),
     ([], "program"),
     (["--nproc_per_node=2"], "program"),

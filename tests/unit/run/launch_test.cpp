@@ -239,16 +239,19 @@ TEST_F(Launch, EventsTellTheStoryInOrder) {
 }
 
 TEST_F(Launch, AFileThatCannotBeWrittenIsSaidBeforeAnythingStarts) {
-    const auto process = job("echo ran", {{Flag::kEvents, scratch_ / "no/such/folder"}});
-    EXPECT_EQ(process->wait(), 68);
-    EXPECT_EQ(process->out(), "");
-    EXPECT_THAT(process->err(), HasSubstr("no/such/folder"));
+    for (const Flag flag : {Flag::kEvents, Flag::kResultFile}) {
+        const auto process = job("echo ran", {{flag, scratch_ / "no/such/folder"}});
+        EXPECT_EQ(process->wait(), 2);
+        EXPECT_EQ(process->out(), "");
+        const std::string reason = ": cannot open " + (scratch_ / "no/such/folder") + ": No such file or directory\n";
+        EXPECT_THAT(process->err(), HasSubstr(plan::spelling(flag) + reason));
+    }
 }
 
-TEST_F(Launch, AResultFileThatCannotBeWrittenIsAWarning) {
-    const auto process = job("exit 0", {{Flag::kResultFile, scratch_ / "no/such/folder"}});
+TEST_F(Launch, AResultFileThatFailsInTheEndIsAWarning) {
+    const auto process = job("exit 0", {{Flag::kResultFile, "/dev/full"}});
     EXPECT_EQ(process->wait(), 0);
-    EXPECT_THAT(process->err(), HasSubstr("warning: cannot write --result-file"));
+    EXPECT_THAT(process->err(), HasSubstr("warning: cannot write --result-file /dev/full: No space left on device"));
 }
 
 TEST_F(Launch, LogsGoWhereTheyShould) {
@@ -257,7 +260,7 @@ TEST_F(Launch, LogsGoWhereTheyShould) {
     EXPECT_EQ(process->wait(), 0);
     EXPECT_EQ(process->out(), "");
     EXPECT_EQ(process->err(), "to err\n");
-    const std::string folder = scratch_ / ("logs/j/generation_1/" + host_facts("").host_name + "/0/");
+    const std::string folder = scratch_ / ("logs/j/generation_1/0-" + host_facts("").host_name + "/0/");
     EXPECT_EQ(testing::content_of(folder + "stdout.log"), "to out\n");
 }
 

@@ -40,6 +40,29 @@ TEST(ResultFile, WhatCannotBeWrittenIsNamed) {
     EXPECT_THAT(full.error().message, HasSubstr("No space left"));
 }
 
+TEST(ResultFile, IsCheckedWithoutLosingWhatItHolds) {
+    testing::ScratchDirectory directory;
+    const std::string path = directory / "result.json";
+    ASSERT_TRUE(check_result_file(path));
+    EXPECT_TRUE(std::filesystem::exists(path));
+    ASSERT_TRUE(write_result_file(path, over(7, "")));
+    ASSERT_TRUE(check_result_file(path));
+    EXPECT_EQ(nlohmann::json::parse(testing::content_of(path))["exit_code"], 7);
+    const Result<void> nowhere = check_result_file("/nonexistent/result");
+    ASSERT_FALSE(nowhere);
+    EXPECT_EQ(nowhere.error().message, "--result-file: cannot open /nonexistent/result: No such file or directory");
+    const Result<void> folder = check_result_file(directory.path());
+    ASSERT_FALSE(folder);
+    EXPECT_THAT(folder.error().message, HasSubstr("Is a directory"));
+}
+
+TEST(ResultFile, APipeMayGetItsReaderLater) {
+    testing::ScratchDirectory directory;
+    const std::string path = directory / "pipe";
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    EXPECT_TRUE(check_result_file(path));
+}
+
 TEST(ResultFile, APipeWithoutAReaderIsNotWaitedFor) {
     testing::ScratchDirectory directory;
     const std::string path = directory / "pipe";
