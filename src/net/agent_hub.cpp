@@ -243,7 +243,7 @@ bool AgentHub::Impl::idle() const {
 
 Result<std::unique_ptr<AgentHub>> AgentHub::listen(Loop& loop, std::uint16_t port, HubCallbacks callbacks,
                                                    Duration first_message_limit) {
-    auto listener = Listener::bind(loop, Reach::kEverywhere, port);
+    auto listener = Listener::bind(loop, Reach::kEverywhere, port, true);
     if (!listener.has_value()) {
         return tl::unexpected(listener.error());
     }

@@ -63,14 +63,15 @@ os::Fd bound_socket(Reach reach, std::uint16_t port) {
     return fd;
 }
 
-std::string failure_text(Reach reach, std::uint16_t port, int error) {
+std::string failure_text(Reach reach, std::uint16_t port, bool port_is_agreed, int error) {
     const std::string where = reach == Reach::kLoopback ? "127.0.0.1" : "all addresses";
     std::string text =
         "cannot listen on port " + std::to_string(port) + " (" + where + "): " + std::generic_category().message(error);
     if (error == EADDRINUSE) {
         const std::string owner = port_owner(port);
         text += owner.empty() ? "" : ", held by " + owner;
-        text += "; choose another port, or 0 for a free one";
+        text += port_is_agreed && !owner.empty() ? "; end it, or " : "; ";
+        text += port_is_agreed ? "choose another port on all nodes" : "choose another port, or 0 for a free one";
     } else if (error == EACCES) {
         text += "; ports below 1024 need privileges, choose a higher one";
     }
@@ -85,17 +86,17 @@ bool concerns_one_connection(int error) {
 
 }  // namespace
 
-Result<std::unique_ptr<Listener>> Listener::bind(Loop& loop, Reach reach, std::uint16_t port) {
+Result<std::unique_ptr<Listener>> Listener::bind(Loop& loop, Reach reach, std::uint16_t port, bool port_is_agreed) {
     os::Fd fd = bound_socket(reach, port);
     if (!fd) {
-        return fail(failure_text(reach, port, errno));
+        return fail(failure_text(reach, port, port_is_agreed, errno));
     }
     if (port == 0) {
         // The kernel gives a port of its own choice away when listening ends; one that was asked for stays ours.
         port = bound_port(fd.get());
         os::Fd fixed = bound_socket(reach, port);
         if (!fixed) {
-            return fail(failure_text(reach, port, errno));
+            return fail(failure_text(reach, port, port_is_agreed, errno));
         }
         fd = std::move(fixed);
     }
@@ -108,7 +109,7 @@ Listener::Listener(Loop& loop, Reach reach, std::uint16_t port, os::Fd fd)
 
 Result<void> Listener::open(ListenerCallbacks callbacks) {
     if (::listen(fd_.get(), kBacklog) != 0) {
-        return fail(failure_text(reach_, port_, errno));
+        return fail(failure_text(reach_, port_, false, errno));
     }
     callbacks_ = std::make_shared<const ListenerCallbacks>(std::move(callbacks));
     watch();

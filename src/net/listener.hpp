@@ -24,8 +24,10 @@ struct ListenerCallbacks {
 
 class Listener {
 public:
-    // Takes the port (0: a free one). Error names the address, the port and, where it can be found, who has it.
-    [[nodiscard]] static Result<std::unique_ptr<Listener>> bind(Loop& loop, Reach reach, std::uint16_t port);
+    // Takes the port (0: a free one). Error names the address, the port and, where it can be found, who has it; a port
+    // that several nodes agreed on can't be left to chance instead.
+    [[nodiscard]] static Result<std::unique_ptr<Listener>> bind(Loop& loop, Reach reach, std::uint16_t port,
+                                                                bool port_is_agreed = false);
 
     Listener(Loop& loop, Reach reach, std::uint16_t port, os::Fd fd);  // for bind() only
 

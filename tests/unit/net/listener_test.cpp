@@ -181,6 +181,19 @@ TEST(Listener, APortInUseNamesAddressPortAndOwner) {
     }
 }
 
+TEST(Listener, WhatToTryWithAPortInUseDependsOnWhoKnowsIt) {
+    Loop loop;
+    const RawServer other;
+    const auto ours = Listener::bind(loop, Reach::kLoopback, other.port());
+    ASSERT_FALSE(ours.has_value());
+    EXPECT_NE(ours.error().message.find("; choose another port, or 0 for a free one"), std::string::npos);
+    const auto agreed = Listener::bind(loop, Reach::kEverywhere, other.port(), true);
+    ASSERT_FALSE(agreed.has_value());
+    EXPECT_NE(agreed.error().message.find("; end it, or choose another port on all nodes"), std::string::npos)
+        << agreed.error().message;
+    EXPECT_EQ(agreed.error().message.find("free one"), std::string::npos);
+}
+
 TEST(Listener, APortThatSomebodyOpenedFirstIsAnErrorOfOpen) {
     Loop loop;
     Accepted accepted;
