@@ -64,7 +64,7 @@ Result<os::Fd> LogFiles::open_for_node(const plan::RankPlace& place, std::string
 
 std::string LogFiles::node_directory(const plan::RankPlace& place) const {
     return directory_ + "/" + path_component(place.job_id) + "/generation_" + std::to_string(place.generation) + "/" +
-           path_component(node_name_);
+           path_component(std::to_string(place.group_rank) + "-" + node_name_);
 }
 
 std::string LogFiles::rank_directory(const plan::RankPlace& place) const {

@@ -1,7 +1,9 @@
 // Where workers' log files and error files lie.
 //
-//   <log_dir>/<job id>/generation_<g>/<node name>/<local rank>/{stdout.log,stderr.log,error.json}
-//   <log_dir>/<job id>/generation_<g>/<node name>/filtered_{stdout,stderr}.log
+//   <log_dir>/<job id>/generation_<g>/<node>/<local rank>/{stdout.log,stderr.log,error.json}
+//   <log_dir>/<job id>/generation_<g>/<node>/filtered_{stdout,stderr}.log
+//
+// <node> is "<group rank>-<host name>": two nodes of one name that share a directory stay apart.
 //
 // Owned by LogPump. Directories are made when the first file in them is opened, never before; files are appended to,
 // so a second run with the same job id loses nothing. Error files of workers without a log directory lie in a private

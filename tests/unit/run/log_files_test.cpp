@@ -23,8 +23,8 @@ TEST(LogFiles, LayoutIsPredictable) {
     const LogFiles files(directory.path(), "n1");
     ASSERT_TRUE(files.open_for_rank(place_of("train", 3, 12), "stdout.log"));
     ASSERT_TRUE(files.open_for_node(place_of("train", 3, 12), "filtered_stdout.log"));
-    EXPECT_TRUE(std::filesystem::exists(directory / "train/generation_3/n1/12/stdout.log"));
-    EXPECT_TRUE(std::filesystem::exists(directory / "train/generation_3/n1/filtered_stdout.log"));
+    EXPECT_TRUE(std::filesystem::exists(directory / "train/generation_3/0-n1/12/stdout.log"));
+    EXPECT_TRUE(std::filesystem::exists(directory / "train/generation_3/0-n1/filtered_stdout.log"));
 }
 
 TEST(LogFiles, TwoNodesWithOneSharedDirectoryDoNotCollide) {
@@ -32,6 +32,10 @@ TEST(LogFiles, TwoNodesWithOneSharedDirectoryDoNotCollide) {
     const LogFiles one(directory.path(), "n1");
     const LogFiles two(directory.path(), "n2");
     EXPECT_NE(one.rank_directory(place_of("j")), two.rank_directory(place_of("j")));
+    plan::RankPlace second = place_of("j");
+    second.group_rank = 1;
+    EXPECT_NE(one.rank_directory(place_of("j")), one.rank_directory(second)) << "two nodes of one name";
+    EXPECT_EQ(one.rank_directory(second), directory / "j/generation_1/1-n1/0");
     EXPECT_NE(one.rank_directory(place_of("j", 1)), one.rank_directory(place_of("j", 2)));
 }
 
@@ -43,7 +47,7 @@ TEST(LogFiles, ASecondRunAppends) {
         ASSERT_TRUE(file);
         EXPECT_GT(::write(file->get(), text, std::char_traits<char>::length(text)), 0);
     }
-    EXPECT_EQ(testing::content_of(directory / "j/generation_1/n1/0/stderr.log"), "first\nsecond\n");
+    EXPECT_EQ(testing::content_of(directory / "j/generation_1/0-n1/0/stderr.log"), "first\nsecond\n");
 }
 
 TEST(LogFiles, SaysWhichPathCannotBeUsed) {
@@ -84,9 +88,9 @@ TEST(LogFiles, StaleErrorFileIsRemoved) {
     testing::ScratchDirectory directory;
     LogFiles files(directory.path(), "n1");
     ASSERT_TRUE(files.open_for_rank(place_of("j"), "stdout.log"));
-    std::ofstream(directory / "j/generation_1/n1/0/error.json") << "of yesterday";
-    EXPECT_EQ(files.error_file(place_of("j"), true).value_or(""), directory / "j/generation_1/n1/0/error.json");
-    EXPECT_FALSE(std::filesystem::exists(directory / "j/generation_1/n1/0/error.json"));
+    std::ofstream(directory / "j/generation_1/0-n1/0/error.json") << "of yesterday";
+    EXPECT_EQ(files.error_file(place_of("j"), true).value_or(""), directory / "j/generation_1/0-n1/0/error.json");
+    EXPECT_FALSE(std::filesystem::exists(directory / "j/generation_1/0-n1/0/error.json"));
 }
 
 }  // namespace
