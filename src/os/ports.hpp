@@ -1,16 +1,38 @@
 // Port numbers for stores that workers host themselves, and for firewalled clusters.
 //
 // Base ports come from a grid of 4 outside net.ipv4.ip_local_port_range; each is held by an flock on a file in
-// /tmp/ddlaunch-ports-<uid> for as long as the reservation lives, so that two jobs of ours never overlap, and base,
-// base+1, base+2 were seen free when it was taken (in a given range: base alone).
+// $XDG_RUNTIME_DIR/ddlaunch-ports or /tmp/ddlaunch-ports-<uid> for as long as the reservation lives, so that two jobs
+// of ours never overlap; where neither can be written there is no lock. base, base+1, base+2 were seen free when it was
+// taken (in a given range: base alone).
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <utility>
 
 #include "base/result.hpp"
 #include "os/fd.hpp"
 
 namespace ddl::os {
+
+// A locked file that is removed when the lock ends; empty: none.
+class PortLock {
+public:
+    PortLock() = default;
+    PortLock(Fd file, std::string path) : file_(std::move(file)), path_(std::move(path)) {
+    }
+    PortLock(PortLock&& other) noexcept = default;
+    PortLock& operator=(PortLock&& other) noexcept;
+    ~PortLock() {
+        release();
+    }
+
+private:
+    void release();
+
+    Fd file_;
+    std::string path_;
+};
 
 class PortReservation {
 public:
@@ -22,10 +44,10 @@ public:
     }
 
 private:
-    PortReservation(std::uint16_t port, Fd lock) : port_(port), lock_(std::move(lock)) {
+    PortReservation(std::uint16_t port, PortLock lock) : port_(port), lock_(std::move(lock)) {
     }
     std::uint16_t port_ = 0;
-    Fd lock_;
+    PortLock lock_;
 };
 
 }  // namespace ddl::os

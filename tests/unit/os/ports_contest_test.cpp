@@ -130,6 +130,7 @@ TEST(PortContest, AKilledJobHoldsNothing) {
 }
 
 TEST(PortContest, ARangeIsSharedPortByPort) {
+    ::unsetenv("XDG_RUNTIME_DIR");
     const std::uint16_t base = free_base();
     OtherJob job(2, base, static_cast<std::uint16_t>(base + 2));
     EXPECT_THAT(job.ports(), ::testing::ElementsAre(base, base + 1));
@@ -185,6 +186,7 @@ TEST(PortContest, AReservationMovesWithItsOwner) {
 }
 
 TEST(PortContest, LocksAreForThisUserAlone) {
+    ::unsetenv("XDG_RUNTIME_DIR");
     ASSERT_TRUE(PortReservation::take());
     struct stat info {};
     ASSERT_EQ(::stat(("/tmp/ddlaunch-ports-" + std::to_string(::getuid())).c_str(), &info), 0);
