@@ -53,7 +53,7 @@ protected:
         return result;
     }
     std::string log(const std::string& name) const {
-        return testing::content_of(logs_ / ("job/generation_1/n1.cluster/" + name));
+        return testing::content_of(logs_ / ("job/generation_1/0-n1.cluster/" + name));
     }
     static void write(const os::Fd& fd, const std::string& text) {
         ASSERT_EQ(::write(fd.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
@@ -154,10 +154,10 @@ TEST_F(LogPumpTest, RedirectedStreamsGoStraightIntoFiles) {
     write(streams->err, "a\nb\n");
     EXPECT_EQ(log("0/stdout.log"), "to stdout\n");
     EXPECT_EQ(log("0/stderr.log"), "a\nb\n");
-    EXPECT_EQ(streams->error_file, logs_ / "job/generation_1/n1.cluster/0/error.json");
+    EXPECT_EQ(streams->error_file, logs_ / "job/generation_1/0-n1.cluster/0/error.json");
     EXPECT_THAT(logs.stderr_tail(0), ElementsAre("a", "b"));
     EXPECT_EQ(out_.take() + err_.take(), "");
-    EXPECT_FALSE(std::filesystem::exists(logs_ / "job/generation_1/n1.cluster/1"));
+    EXPECT_FALSE(std::filesystem::exists(logs_ / "job/generation_1/0-n1.cluster/1"));
 }
 
 TEST_F(LogPumpTest, TheTailOfAFileStartsWithThisRun) {
@@ -233,7 +233,7 @@ TEST_F(LogPumpTest, DuplicateFiltersCollectLinesOfAllTeedRanks) {
         logs.drain(rank);
     }
     EXPECT_EQ(log("filtered_stdout.log"), "[trainer0]:loss 0\n[trainer1]:loss 1\n");
-    EXPECT_FALSE(std::filesystem::exists(logs_ / "job/generation_1/n1.cluster/filtered_stderr.log"));
+    EXPECT_FALSE(std::filesystem::exists(logs_ / "job/generation_1/0-n1.cluster/filtered_stderr.log"));
 }
 
 TEST_F(LogPumpTest, AnUnusableLogDirectoryIsOneWarningAndTheConsole) {
