@@ -1,5 +1,7 @@
 #include "net/loop.hpp"
 
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -59,6 +61,28 @@ public:
 private:
     std::shared_ptr<WatchState> state_;
 };
+
+class WritableWatch final : public Watch {
+public:
+    WritableWatch(os::Fd gate, std::unique_ptr<Watch> watch) : gate_(std::move(gate)), watch_(std::move(watch)) {
+    }
+
+private:
+    os::Fd gate_;
+    std::unique_ptr<Watch> watch_;  // last: it must go before the gate does
+};
+
+// A descriptor that is readable while `fd` takes bytes. It stands between, because asio makes what it waits for
+// non-blocking for everybody who has it.
+os::Fd gate_for(int fd) {
+    os::Fd gate(::epoll_create1(EPOLL_CLOEXEC));
+    epoll_event event{};
+    event.events = EPOLLOUT;
+    if (!gate || ::epoll_ctl(gate.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+        gate.reset(::eventfd(1, EFD_CLOEXEC));  // readable for ever
+    }
+    return gate;
+}
 
 itimerspec expiry_of(std::optional<Instant> when) {
     itimerspec spec{};
@@ -129,6 +153,12 @@ std::unique_ptr<Watch> Loop::watch_readable(int fd, std::function<void()> ready)
     }
     state->wait();
     return std::make_unique<ReadableWatch>(std::move(state));
+}
+
+std::unique_ptr<Watch> Loop::watch_writable(int fd, std::function<void()> ready) {
+    os::Fd gate = gate_for(fd);
+    auto watch = watch_readable(gate.get(), std::move(ready));
+    return std::make_unique<WritableWatch>(std::move(gate), std::move(watch));
 }
 
 void Loop::set_alarm(std::optional<Instant> when, std::function<void()> expired) {

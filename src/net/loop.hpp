@@ -36,6 +36,10 @@ public:
     // must destroy the watch before closing it. The descriptor becomes non-blocking; one watch at a time for each.
     [[nodiscard]] std::unique_ptr<Watch> watch_readable(int fd, std::function<void()> ready);
 
+    // Calls `ready` each time `fd` takes bytes (level-triggered), or has failed. The descriptor is left as it is, since
+    // it may be shared with others; one that cannot be waited for (a regular file) always takes bytes.
+    [[nodiscard]] std::unique_ptr<Watch> watch_writable(int fd, std::function<void()> ready);
+
     // Replaces the one alarm. `expired` runs at or after `when` (os::now()'s clock); nullopt disarms.
     void set_alarm(std::optional<Instant> when, std::function<void()> expired);
 

@@ -1,7 +1,5 @@
 #include "run/console.hpp"
 
-#include "os/write_all.hpp"
-
 namespace ddl::run {
 
 void Console::note(std::string_view text) const {
@@ -23,7 +21,7 @@ void Console::print(std::string_view text) const {
     if (!whole.empty() && whole.back() != '\n') {
         whole += '\n';
     }
-    static_cast<void>(os::write_all(fd_, whole));  // there is nobody left to tell
+    output_.say(whole);
 }
 
 void Console::line(std::string_view kind, std::string_view text) const {

@@ -1,18 +1,22 @@
 // The launcher's own lines on stderr: "ddlaunch[host]: text".
 //
-// Owned by main and handed to run::Driver. Each text is one write(), so lines of several processes don't mix. Workers'
-// output does not come through here (log_pump.hpp). A closed stderr is ignored: there is nobody left to tell.
+// Owned by main and handed to run::Driver. Each text is one write() if stderr takes it (up to PIPE_BUF), so lines
+// of several processes don't mix. Workers' output does not come through here (log_pump.hpp). Never blocks
+// (console_output.hpp). A closed stderr is ignored: there is nobody left to tell.
 #pragma once
 
 #include <string>
 #include <string_view>
+
+#include "run/console_output.hpp"
 
 namespace ddl::run {
 
 class Console {
 public:
     // With `quiet`, notes are left out; warnings and errors are not.
-    Console(std::string host, bool quiet, int fd = 2) : host_(std::move(host)), quiet_(quiet), fd_(fd) {
+    Console(std::string host, bool quiet, ConsoleOutput& output)
+        : host_(std::move(host)), quiet_(quiet), output_(output) {
     }
 
     void note(std::string_view text) const;
@@ -27,7 +31,7 @@ private:
 
     std::string host_;
     bool quiet_;
-    int fd_;
+    ConsoleOutput& output_;
 };
 
 }  // namespace ddl::run

@@ -1,7 +1,5 @@
 #include "run/console_lines.hpp"
 
-#include "os/write_all.hpp"
-
 namespace ddl::run {
 namespace {
 
@@ -57,7 +55,7 @@ bool ConsoleLines::end_line() {
 }
 
 bool ConsoleLines::put(std::string_view bytes) {
-    gone_ = gone_ || os::write_all(fd_, bytes) != 0;
+    gone_ = gone_ || !output_.write(bytes);
     return !gone_;
 }
 

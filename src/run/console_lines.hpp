@@ -2,21 +2,24 @@
 //
 // Owned by LogPump, one per console descriptor. Text comes in pieces that end with a line, a CR, or in the middle of a
 // line (a prompt, a progress bar). When another stream has its turn while a line is unfinished, a newline is put in
-// between; a stream that goes on undisturbed is passed through byte by byte. Never buffers.
+// between; a stream that goes on undisturbed is passed through byte by byte. Keeps nothing back: what the
+// console does not take now waits in ConsoleOutput.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "run/console_output.hpp"
+
 namespace ddl::run {
 
 class ConsoleLines {
 public:
-    explicit ConsoleLines(int fd) : fd_(fd) {
+    explicit ConsoleLines(ConsoleOutput& output) : output_(output) {
     }
 
     // `stream` is any number that tells streams apart. `prefix` is put before each line; empty: bytes as they are.
-    // False when the console is gone (closed, or it took nothing for 5 s); it stays gone.
+    // False when the console is gone (nobody can read it any more); it stays gone.
     bool write(int stream, std::string_view prefix, std::string_view text);
 
     // Ends a line that is still unfinished, so that a line of the launcher's own starts at its beginning.
@@ -25,7 +28,7 @@ public:
 private:
     bool put(std::string_view bytes);
 
-    int fd_;
+    ConsoleOutput& output_;
     bool gone_ = false;
     int open_stream_ = -1;  // whose line is unfinished
 };

@@ -21,11 +21,13 @@ constexpr auto kLeaveLimit = std::chrono::seconds(2);
 
 }  // namespace
 
-Driver::Driver(const plan::LaunchPlan& plan, DriverParts parts, Console& console)
+Driver::Driver(const plan::LaunchPlan& plan, DriverParts parts, Console& console, ConsoleOutputs outputs)
     : plan_(plan),
       parts_(std::move(parts)),
       console_(console),
-      pump_(loop_, plan, [this](const std::string& text) { console_.warn(text); }),
+      outputs_(outputs),
+      pump_(
+          loop_, plan, [this](const std::string& text) { console_.warn(text); }, outputs),
       store_(loop_, plan, [this](const std::string& text) { console_.warn(text); }),
       workers_(loop_, plan, parts_.estate.nonce, parts_.guard, parts_.cgroup, pump_, parts_.events,
                [this](core::AgentEvent event) {
@@ -51,6 +53,7 @@ int Driver::run() {
     guard_watch_.reset();
     pump_.close_round();
     parts_.guard.dismiss();
+    drain_console();
     return *exit_code_;
 }
 
@@ -371,6 +374,17 @@ void Driver::leave_when_told() {
 void Driver::leave() {
     loop_stopped_ = true;
     loop_.stop();
+}
+
+// The job is over: a reader that is slow gets its time, unless a signal says that it is not waited for.
+void Driver::drain_console() {
+    drain(outputs_, parts_.signals.fd(), [this] {
+        bool stop = false;
+        while (const std::optional<int> signal = parts_.signals.next()) {
+            stop = stop || *signal != SIGCHLD;
+        }
+        return stop;
+    });
 }
 
 }  // namespace ddl::run

@@ -38,7 +38,7 @@ struct DriverParts {
 
 class Driver {
 public:
-    Driver(const plan::LaunchPlan& plan, DriverParts parts, Console& console);
+    Driver(const plan::LaunchPlan& plan, DriverParts parts, Console& console, ConsoleOutputs outputs);
     ~Driver();
 
     // Blocks until this node's part of the job is over; returns the process's exit code.
@@ -75,10 +75,12 @@ private:
 
     void leave_when_told();
     void leave();
+    void drain_console();
 
     const plan::LaunchPlan& plan_;
     DriverParts parts_;
     Console& console_;
+    ConsoleOutputs outputs_;
     net::Loop loop_;
     LogPump pump_;
     StoreHost store_;

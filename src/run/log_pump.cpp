@@ -57,7 +57,8 @@ std::vector<std::string> tail_since(const std::string& path, off_t start) {
 struct Channel {
     os::Fd pipe;
     WorkerStream stream;
-    std::unique_ptr<net::Watch> watch;  // last: it must go before the pipe does
+    const ConsoleOutput* console;       // null: shown nowhere
+    std::unique_ptr<net::Watch> watch;  // none while the console is full; last: it must go before the pipe does
 };
 
 struct WorkerLogs {
@@ -70,18 +71,29 @@ struct WorkerLogs {
 
 struct LogPump::Impl {
     Impl(net::Loop& the_loop, const plan::LaunchPlan& the_plan, std::function<void(std::string)> the_warn,
-         ConsoleDescriptors descriptors)
+         ConsoleOutputs the_outputs)
         : loop(the_loop),
           plan(the_plan),
           warn(std::move(the_warn)),
-          consoles{ConsoleLines(descriptors.out), ConsoleLines(descriptors.err)},
+          outputs{&the_outputs.out, &the_outputs.err},
+          consoles{ConsoleLines(the_outputs.out), ConsoleLines(the_outputs.err)},
           files(the_plan.logs.directory, the_plan.node_name),
           buffer(kReadBytes, '\0') {
+        for (ConsoleOutput* output : outputs) {
+            output->attach(loop, [this] { resume(); });
+        }
     }
+    ~Impl() {
+        for (ConsoleOutput* output : outputs) {
+            output->detach();
+        }
+    }
+    Impl(const Impl&) = delete;
+    Impl& operator=(const Impl&) = delete;
 
     void report(StreamTrouble trouble, int error) {
         if (trouble == StreamTrouble::kConsoleGone && !std::exchange(console_reported, true)) {
-            warn("the console is closed or takes nothing; workers' output is no longer shown there");
+            warn("the console is closed; workers' output is no longer shown there");
         }
         if (trouble == StreamTrouble::kFileFailed) {
             report_files(std::string("cannot write a log file: ") + std::strerror(error));
@@ -150,10 +162,10 @@ struct LogPump::Impl {
         targets.file = std::move(file);
         targets.filter = tee && shown ? filter_for(place, err) : nullptr;
         targets.keep_tail = err;
-        return open_pipe(std::move(targets), logs.channels[err ? 1 : 0]);
+        return open_pipe(std::move(targets), shown ? outputs[err ? 1 : 0] : nullptr, logs.channels[err ? 1 : 0]);
     }
 
-    Result<os::Fd> open_pipe(StreamTargets targets, std::unique_ptr<Channel>& channel) {
+    Result<os::Fd> open_pipe(StreamTargets targets, const ConsoleOutput* console, std::unique_ptr<Channel>& channel) {
         std::array<int, 2> ends{};
         if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
             return fail(std::string("pipe for a worker's output: ") + std::strerror(errno) +
@@ -164,9 +176,30 @@ struct LogPump::Impl {
         channel = std::make_unique<Channel>(Channel{
             os::Fd(ends[0]),
             WorkerStream(std::move(targets), [this](StreamTrouble trouble, int error) { report(trouble, error); }),
-            nullptr});
-        channel->watch = loop.watch_readable(ends[0], [this, place = &channel] { read(*place, kReadBytes); });
+            console, nullptr});
+        watch(channel);
         return write_end;
+    }
+
+    void watch(std::unique_ptr<Channel>& channel) {
+        channel->watch = loop.watch_readable(channel->pipe.get(), [this, place = &channel] {
+            const ConsoleOutput* const console = (*place)->console;
+            if (console != nullptr && console->full()) {
+                (*place)->watch.reset();  // until resume()
+            } else {
+                read(*place, kReadBytes);
+            }
+        });
+    }
+
+    void resume() {
+        for (auto& [local_rank, worker] : workers) {
+            for (std::unique_ptr<Channel>& channel : worker.channels) {
+                if (channel && channel->pipe && !channel->watch) {
+                    watch(channel);
+                }
+            }
+        }
     }
 
     // Returns how many bytes were there; at the pipe's end the channel's descriptor is closed.
@@ -213,7 +246,8 @@ struct LogPump::Impl {
     const plan::LaunchPlan& plan;
     std::function<void(std::string)> warn;
     std::function<void()> earlier;
-    std::array<ConsoleLines, 2> consoles;  // stdout, stderr
+    std::array<ConsoleOutput*, 2> outputs;  // stdout, stderr
+    std::array<ConsoleLines, 2> consoles;
     LogFiles files;
     bool files_unusable = false;
     bool files_reported = false;
@@ -224,7 +258,7 @@ struct LogPump::Impl {
 };
 
 LogPump::LogPump(net::Loop& loop, const plan::LaunchPlan& plan, std::function<void(std::string)> warn,
-                 ConsoleDescriptors console)
+                 ConsoleOutputs console)
     : impl_(std::make_unique<Impl>(loop, plan, std::move(warn), console)) {
 }
 

@@ -5,8 +5,9 @@
 // straight into a file. -t: pipe, file and console with prefix. A rank that --local-ranks-filter leaves out keeps its
 // files and its tail, and has no console. Without a (usable) log directory the console gets what files would have got.
 // Owned by Driver, which must ignore SIGPIPE. Pipes are read by the loop as they become readable, never polled. The
-// console is written as soon as a line is whole; a console that blocks does not block the loop for ever: it is set up
-// by the caller, and a closed one (EPIPE) is dropped with one warning.
+// console is written as soon as a line is whole. While it does not take what is there, the pipes that feed it are not
+// read: the workers wait, as they would with the console itself, and the loop does not. A closed one (EPIPE) is dropped
+// with one warning.
 #pragma once
 
 #include <functional>
@@ -20,6 +21,7 @@
 #include "net/loop.hpp"
 #include "os/fd.hpp"
 #include "plan/launch_plan.hpp"
+#include "run/console_output.hpp"
 
 namespace ddl::run {
 
@@ -30,17 +32,11 @@ struct WorkerStreams {
     std::string error_file;  // path for TORCHELASTIC_ERROR_FILE
 };
 
-// Where the console is; tests put pipes here.
-struct ConsoleDescriptors {
-    int out = 1;
-    int err = 2;
-};
-
 class LogPump {
 public:
     // `warn` gets one line for each kind of trouble that the job survives (log files, console), once per pump.
     LogPump(net::Loop& loop, const plan::LaunchPlan& plan, std::function<void(std::string)> warn,
-            ConsoleDescriptors console = {});
+            ConsoleOutputs console);
     ~LogPump();
 
     // Where error files of workers without a log directory are to lie, as the guard knows it too. Before open().

@@ -113,6 +113,67 @@ TEST(Loop, ADescriptorCanBeWatchedAnew) {
     EXPECT_EQ(first, 0);
 }
 
+TEST(Loop, CallsAWriterWhileItsPipeTakesBytesAndLeavesItBlocking) {
+    Loop loop;
+    const Pipe pipe;
+    ::fcntl(pipe.write.get(), F_SETPIPE_SZ, 4096);
+    const std::string page(4096, 'x');
+    int calls = 0;
+    const auto watch = loop.watch_writable(pipe.write.get(), [&] {
+        EXPECT_EQ(::write(pipe.write.get(), page.data(), page.size()), 4096);
+        ++calls;
+    });
+    EXPECT_TRUE(run_until(loop, [&] { return calls == 1; }));
+    run_for(loop, 5ms);
+    EXPECT_EQ(calls, 1) << "the pipe is full";
+    EXPECT_EQ(::fcntl(pipe.write.get(), F_GETFL) & O_NONBLOCK, 0);
+    std::string taken(4096, ' ');
+    EXPECT_EQ(::read(pipe.read.get(), taken.data(), taken.size()), 4096);
+    EXPECT_TRUE(run_until(loop, [&] { return calls == 2; }));
+}
+
+TEST(Loop, AWriterIsCalledAgainWhileThereIsRoomAndMayEndItself) {
+    Loop loop;
+    const Pipe pipe;
+    int calls = 0;
+    std::unique_ptr<Watch> watch;
+    watch = loop.watch_writable(pipe.write.get(), [&] {
+        if (++calls == 3) {
+            watch.reset();
+        }
+    });
+    EXPECT_TRUE(run_until(loop, [&] { return calls == 3; }));
+    run_for(loop, 5ms);
+    EXPECT_EQ(calls, 3);
+    pipe.put('a');
+    EXPECT_EQ(pipe.take(), 'a');
+}
+
+TEST(Loop, AWriterHearsThatItsReaderHasGone) {
+    Loop loop;
+    Pipe pipe;
+    const std::string much(65536, 'x');
+    ASSERT_EQ(::write(pipe.write.get(), much.data(), much.size()), 65536);
+    int calls = 0;
+    std::unique_ptr<Watch> watch = loop.watch_writable(pipe.write.get(), [&] {
+        ++calls;
+        watch.reset();
+    });
+    run_for(loop, 5ms);
+    EXPECT_EQ(calls, 0);
+    pipe.read.reset();
+    EXPECT_TRUE(run_until(loop, [&] { return calls == 1; }));
+}
+
+TEST(Loop, ARegularFileAlwaysTakesBytes) {
+    Loop loop;
+    const os::Fd file(::open("/tmp", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
+    ASSERT_TRUE(file);
+    int calls = 0;
+    const auto watch = loop.watch_writable(file.get(), [&] { ++calls; });
+    EXPECT_TRUE(run_until(loop, [&] { return calls > 2; }));
+}
+
 TEST(Loop, TheAlarmComesAtItsTimeAndOnce) {
     Loop loop;
     const Instant due = os::now() + 20ms;

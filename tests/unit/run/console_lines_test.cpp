@@ -13,7 +13,7 @@ namespace {
 class ConsoleLinesTest : public ::testing::Test {
 protected:
     testing::CapturedConsole console_;
-    ConsoleLines lines_{console_.fd()};
+    ConsoleLines lines_{console_.output()};
 };
 
 TEST_F(ConsoleLinesTest, OneStreamWithoutPrefixPassesByteByByte) {
@@ -61,7 +61,8 @@ TEST(ConsoleLinesOnAClosedPipe, SaysThatItIsGone) {
     ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
     const os::Fd write_end(ends[1]);
     ::close(ends[0]);
-    ConsoleLines lines(write_end.get());
+    ConsoleOutput output(write_end.get());
+    ConsoleLines lines(output);
     EXPECT_FALSE(lines.write(0, "", "x\n"));
     EXPECT_FALSE(lines.write(0, "", ""));
     EXPECT_FALSE(lines.end_line());
@@ -69,7 +70,7 @@ TEST(ConsoleLinesOnAClosedPipe, SaysThatItIsGone) {
 
 TEST(Console, MarksItsLines) {
     testing::CapturedConsole captured;
-    const Console console("n1", false, captured.fd());
+    const Console console("n1", false, captured.output());
     console.note("2 of 4 nodes");
     console.warn("disk full");
     console.error("no such program");
@@ -81,7 +82,7 @@ TEST(Console, MarksItsLines) {
 
 TEST(Console, QuietLeavesOutNotesOnly) {
     testing::CapturedConsole captured;
-    const Console console("n1", true, captured.fd());
+    const Console console("n1", true, captured.output());
     console.note("2 of 4 nodes");
     console.warn("disk full");
     EXPECT_EQ(captured.take(), "ddlaunch[n1]: warning: disk full\n");

@@ -15,7 +15,7 @@ namespace {
 
 TEST(Console, LinesNameTheHostAndTheKind) {
     testing::CapturedConsole captured;
-    const Console console("n1", false, captured.fd());
+    const Console console("n1", false, captured.output());
     console.note("2 of 4 nodes");
     console.warn("log files are off");
     console.error("cannot start");
@@ -26,7 +26,7 @@ TEST(Console, LinesNameTheHostAndTheKind) {
 
 TEST(Console, QuietLeavesOutNotesOnly) {
     testing::CapturedConsole captured;
-    const Console console("n1", true, captured.fd());
+    const Console console("n1", true, captured.output());
     console.note("unheard");
     EXPECT_EQ(captured.take(), "");
     console.warn("heard");
@@ -37,7 +37,7 @@ TEST(Console, QuietLeavesOutNotesOnly) {
 
 TEST(Console, TextsGetOneNewlineAtTheirEnd) {
     testing::CapturedConsole captured;
-    const Console console("n1", false, captured.fd());
+    const Console console("n1", false, captured.output());
     console.print("two\nlines\n");
     console.print("one");
     console.print("");
@@ -49,7 +49,8 @@ TEST(Console, AClosedReaderIsNoTrouble) {
     std::array<int, 2> ends{};
     ASSERT_EQ(::pipe(ends.data()), 0);
     ::close(ends[0]);
-    const Console console("n1", false, ends[1]);
+    ConsoleOutput output(ends[1]);
+    const Console console("n1", false, output);
     console.error("to nobody");
     ::close(ends[1]);
     console.error("to no descriptor at all");
@@ -63,7 +64,9 @@ TEST(Console, ALongTextArrivesWholeThroughASmallPipe) {
     const std::string text(300'000, 'x');
     const pid_t child = ::fork();
     if (child == 0) {
-        Console("n1", false, ends[1]).print(text);
+        ConsoleOutput output(ends[1]);
+        Console("n1", false, output).print(text);
+        drain({output, output});
         ::_exit(0);
     }
     ::close(ends[1]);

@@ -42,7 +42,7 @@ protected:
     }
     LogPump pump() {
         return LogPump(loop_, plan_, [this](const std::string& text) { warnings_.push_back(text); },
-                       {out_.fd(), err_.fd()});
+                       {out_.output(), err_.output()});
     }
     static plan::RankPlace place(int local_rank, std::uint64_t generation = 1) {
         plan::RankPlace result;
@@ -285,8 +285,8 @@ TEST_F(LogPumpTest, AClosedConsoleIsOneWarning) {
     ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
     const os::Fd closed_console(ends[1]);
     ::close(ends[0]);
-    LogPump logs(loop_, plan_, [this](const std::string& text) { warnings_.push_back(text); },
-                 {closed_console.get(), closed_console.get()});
+    ConsoleOutput output(closed_console.get());
+    LogPump logs(loop_, plan_, [this](const std::string& text) { warnings_.push_back(text); }, {output, output});
     for (const int rank : {0, 1}) {
         auto streams = logs.open(place(rank));
         ASSERT_TRUE(streams);
@@ -295,6 +295,48 @@ TEST_F(LogPumpTest, AClosedConsoleIsOneWarning) {
         EXPECT_THAT(logs.stderr_tail(rank), ElementsAre("still kept"));
     }
     EXPECT_EQ(warnings_.size(), 1U);
+}
+
+TEST_F(LogPumpTest, AConsoleThatNobodyReadsMakesTheWorkerWaitAndLosesNothing) {
+    testing::NarrowPipe console;
+    ConsoleOutput output(console.write.get());
+    LogPump logs(loop_, plan_, [this](const std::string& text) { warnings_.push_back(text); }, {out_.output(), output});
+    auto streams = logs.open(place(0));
+    ASSERT_TRUE(streams);
+    ::fcntl(streams->err.get(), F_SETFL, O_NONBLOCK);
+    std::string written;
+    std::string seen;
+    constexpr std::size_t kMuch = 4 * ConsoleOutput::kFullBytes;
+    const auto turn = [&] {  // of the loop: the posted call comes behind what is ready
+        loop_.post([this] { loop_.post([this] { loop_.stop(); }); });
+        loop_.run();
+    };
+    const auto write_on = [&] {
+        for (int refused = 0; refused < 10;) {
+            const std::string line = "line " + std::to_string(written.size()) + "\n";
+            const bool taken = ::write(streams->err.get(), line.data(), line.size()) > 0;
+            written += taken ? line : "";
+            refused = taken ? 0 : refused + 1;
+            if (!taken) {
+                turn();
+            }
+        }
+    };
+    write_on();
+    EXPECT_GT(written.size(), ConsoleOutput::kFullBytes);
+    EXPECT_LT(written.size(), kMuch) << "the worker waits";
+    for (int turns = 0; turns < 100'000 && written.size() < kMuch; ++turns) {
+        seen += console.take();
+        write_on();
+    }
+    EXPECT_GE(written.size(), kMuch) << "the worker goes on";
+    logs.close_round();
+    for (int turns = 0; turns < 100'000 && seen.size() < written.size(); ++turns) {
+        seen += console.take();
+        turn();
+    }
+    EXPECT_TRUE(seen == written) << seen.size() << " of " << written.size();
+    EXPECT_THAT(warnings_, IsEmpty());
 }
 
 TEST_F(LogPumpTest, DrainIsBoundedWhileAGrandchildKeepsThePipe) {

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "os/fd.hpp"
+#include "run/console_output.hpp"
 
 namespace ddl::run::testing {
 
@@ -49,14 +50,40 @@ inline std::string content_of(const std::string& path) {
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
+// A pipe of one page whose reader takes what is there when asked.
+struct NarrowPipe {
+    NarrowPipe() {
+        std::array<int, 2> ends{};
+        if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+            std::abort();
+        }
+        read.reset(ends[0]);
+        write.reset(ends[1]);
+        ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+        ::fcntl(ends[1], F_SETPIPE_SZ, 4096);
+    }
+    std::string take() const {
+        std::array<char, 4096> bytes{};
+        const ssize_t got = ::read(read.get(), bytes.data(), bytes.size());
+        return {bytes.data(), static_cast<std::size_t>(got > 0 ? got : 0)};
+    }
+    os::Fd read;
+    os::Fd write;
+};
+
 // What was written to fd() since the last take().
 class CapturedConsole {
 public:
-    CapturedConsole() : file_(directory_ / "console") {
-        fd_ = os::Fd(::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+    CapturedConsole()
+        : file_(directory_ / "console"),
+          fd_(::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)),
+          output_(fd_.get()) {
     }
     [[nodiscard]] int fd() const {
         return fd_.get();
+    }
+    [[nodiscard]] ConsoleOutput& output() {
+        return output_;
     }
     std::string take() {
         const std::string all = content_of(file_);
@@ -67,6 +94,7 @@ private:
     ScratchDirectory directory_;
     std::string file_;
     os::Fd fd_;
+    ConsoleOutput output_;
     std::size_t taken_ = 0;
 };
 

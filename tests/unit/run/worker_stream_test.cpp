@@ -26,7 +26,7 @@ protected:
 
     testing::ScratchDirectory directory_;
     testing::CapturedConsole console_;
-    ConsoleLines lines_{console_.fd()};
+    ConsoleLines lines_{console_.output()};
     StreamTrouble trouble_ = StreamTrouble::kNone;
     int error_ = 0;
 };

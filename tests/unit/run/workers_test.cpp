@@ -95,7 +95,7 @@ protected:
     void start(std::uint32_t counter = 1) {
         if (!workers_) {
             pump_ = std::make_unique<LogPump>(
-                loop_, plan_, [](const std::string&) {}, ConsoleDescriptors{console_.fd(), console_.fd()});
+                loop_, plan_, [](const std::string&) {}, ConsoleOutputs{console_.output(), console_.output()});
             workers_ = std::make_unique<Workers>(loop_, plan_, kNonce, *guard_, no_cgroup_, *pump_, event_log_,
                                                  [this](core::AgentEvent event) { events_.push_back(event); });
         }
