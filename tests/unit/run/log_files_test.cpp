@@ -84,6 +84,21 @@ TEST(LogFiles, PrivateDirectoryIsLazyPrivateAndRemoved) {
     ::unsetenv("TMPDIR");
 }
 
+TEST(LogFiles, AGivenPrivateDirectoryMustBeNew) {
+    testing::ScratchDirectory temporary;
+    const std::string path = temporary / "mine";
+    {
+        LogFiles files("", "n1");
+        files.use_private_directory(path);
+        EXPECT_EQ(files.error_file(place_of("j"), false).value_or("").rfind(path + "/", 0), 0U);
+        LogFiles other("", "n1");
+        other.use_private_directory(path);
+        EXPECT_FALSE(other.error_file(place_of("j"), false)) << "somebody else's";
+    }
+    EXPECT_FALSE(std::filesystem::exists(path));
+    EXPECT_EQ(private_directory_path("abc")[0], '/');
+}
+
 TEST(LogFiles, StaleErrorFileIsRemoved) {
     testing::ScratchDirectory directory;
     LogFiles files(directory.path(), "n1");
