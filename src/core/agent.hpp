@@ -3,20 +3,20 @@
 // Owned and driven by run::Driver, which turns descriptors, processes and signals into AgentEvents and performs the
 // AgentEffects. Pure: no clock, no process, no socket. Exactly one Finish comes out, last.
 //
-//            | seeking | joining       | preparing | waiting       | running          | finished         | ending
-//  ----------+---------+---------------+-----------+---------------+------------------+------------------+---------------
-//  up        | hello   | -             | -         | -             | -                | -                | hello when
-//  ended down      | -       | seek          | seek      | seek          | end, then seek   | end, then seek   | then
-//  seek welcome   | -       | prepare store | -         | -             | -                | -                | - port
-//  | -       | -             | ready     | -             | -                | -                | - assignment| - | - |
-//  -         | start workers | -                | -                | - stop      | -       | -             | - | - |
-//  end, then ready  | end, then ready  | - refused   | finish  | finish        | finish    | finish        | end, then
-//  finish | end, then finish | then finish job over  | finish  | finish        | finish    | finish        | end, then
-//  finish | end, then finish | then finish started   | -       | -             | -         | -             | note | -
-//  | end it too worker end| -       | -             | -         | -             | failed, finished | -                |
-//  clear if last signal    | finish  | leave         | leave     | leave         | leave            | leave | leave;
-//  2nd kills time      | finish  | -             | -         | -             | -                | notice           |
-//  kill; give up
+//             | seeking    | joining    | preparing | waiting | running     | finished    | ending
+//  -----------+------------+------------+-----------+---------+-------------+-------------+-----------------
+//  up         | hello      | -          | -         | -       | -           | -           | hello at end
+//  down       | -          | seek       | seek      | seek    | end; seek   | end; seek   | then seek
+//  welcome    | -          | prepare    | -         | -       | -           | -           | -
+//  port       | -          | -          | ready     | -       | -           | -           | -
+//  assignment | -          | -          | -         | start   | -           | -           | -
+//  stop       | -          | -          | -         | -       | end; ready  | end; ready  | -
+//  refused    | finish     | finish     | finish    | finish  | end; finish | end; finish | then finish
+//  job over   | finish     | finish     | finish    | finish  | end; finish | end; finish | then finish
+//  started    | -          | -          | -         | -       | note        | -           | end it too
+//  worker end | -          | -          | -         | -       | fail/finish | -           | clear at last
+//  signal     | finish     | leave      | leave     | leave   | leave       | leave       | leave; 2nd kills
+//  time       | say/finish | say/finish | -         | -       | -           | notice      | kill; give up
 //
 // "ending": TERM, the grace, KILL; when the last worker is reaped its family is cleared in sweeps; only then goes the
 // node on to what comes next: ready again, seek again, or finish. "leave": say leaving, end, finish(66), or with

@@ -191,7 +191,7 @@ TEST(LogsPlan, FilesWithoutADirectoryGoToOneOfTheUserAndANoteSaysSo) {
     const LaunchPlan tee = plan_of(request({{Flag::kTee, "1"}, {Flag::kRdzvId, "j"}}));
     EXPECT_EQ(tee.logs.directory, "/tmp/ddlaunch-logs-1000");
     EXPECT_THAT(tee.notes, ElementsAre("logs: /tmp/ddlaunch-logs-1000/j"));
-    const HostFacts host = machine({}, {"TMPDIR=/scratch"});
+    const HostFacts host = machine({}, {"TMPDIR=/var/tmp"});
     const LaunchPlan redirects = plan_of(request({{Flag::kRedirects, "0:2"}}), host);
     EXPECT_EQ(redirects.logs.directory, "/var/tmp/ddlaunch-logs-1000");
     EXPECT_THAT(redirects.notes, ElementsAre("logs: /var/tmp/ddlaunch-logs-1000/f00d"));
