@@ -7,6 +7,7 @@ import pytest
 from harness.fixtures import PYTHON
 from harness.launching import agent, no_trace, wait_for_workers
 from harness.procfs import assert_nothing_left, children, read
+from harness.waiting import wait_until
 
 
 def started_by(statements, command):
@@ -54,8 +55,8 @@ def test_shell_that_closes_descriptors(run, ddlaunch, mark, closing):
         words = " ".join(str(word) for word in agent(ddlaunch, ["--no-python", "sleep", "1"]))
         process = run(["/bin/sh", "-c", f"exec {words} {closing}"])
         wait_for_workers(mark, 2)
-        guards = [pid for pid in children(process.pid) if read(f"/proc/{pid}/comm").strip() == b"ddl-guard"]
-        assert len(guards) == 1, process.describe()
+        wait_until(lambda: sum(read(f"/proc/{pid}/comm").strip() == b"ddl-guard" for pid in children(process.pid)) == 1,
+                   f"a guard is there\n{process.describe()}")
         process.expect(0, 10)
     assert_nothing_left(mark)
 
