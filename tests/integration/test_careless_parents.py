@@ -51,7 +51,7 @@ def test_guard_without_standard_descriptors(run, ddlaunch, mark):
 @pytest.mark.parametrize("closing", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_shell_that_closes_descriptors(run, ddlaunch, mark, closing):
     """The guard's own descriptors are put in order, too: it must not take its agent for dead and end the workers."""
-    for _ in range(10):
+    for _ in range(2):
         words = " ".join(str(word) for word in agent(ddlaunch, ["--no-python", "sleep", "1"]))
         process = run(["/bin/sh", "-c", f"exec {words} {closing}"])
         wait_for_workers(mark, 2)
