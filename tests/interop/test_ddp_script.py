@@ -104,7 +104,7 @@ def test_many_crashes(run, ddlaunch, torch_python, tmp_path):
                "n=int(os.environ['TORCHELASTIC_RESTART_COUNT']); t=torch.tensor([float(n)]); d.all_reduce(t)\n"
                "assert t.item()==n*d.get_world_size(), t\n"
                "if n<5 and d.get_rank()==n%2: os._exit(3)\n"
-               "d.barrier(); print('done', n, flush=True)\n")
+               "d.barrier(); sys.stdout.write(f'done {n}\\n'); sys.stdout.flush()\n")  # one write: both ranks share it
     path = tmp_path / "crashes.py"
     path.write_text(program)
     process = run(agent(ddlaunch, ["--no-python", torch_python, path], "--max_restarts=5")).expect(0, 200)
