@@ -25,7 +25,10 @@ endfunction()
 
 # Test code is compiled often and runs for milliseconds: unoptimised, it compiles up to three times faster.
 add_library(ddl_test_options INTERFACE)
-target_compile_options(ddl_test_options INTERFACE -O0 $<$<BOOL:${DDLAUNCH_SANITIZE}>:-g1>)
+target_compile_options(ddl_test_options INTERFACE -O0)
+if(DDLAUNCH_SANITIZE)
+  target_compile_options(ddl_test_options INTERFACE -g1)
+endif()
 target_link_libraries(ddl_test_options INTERFACE ddl_options)
 
 # ddl_unit_test(<name> SOURCES a_test.cpp … LINKS ddl_x …): GoogleTest program registered with CTest under unit/.
