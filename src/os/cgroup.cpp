@@ -1,16 +1,11 @@
 #include "os/cgroup.hpp"
 
 #include <fcntl.h>
-#include <linux/sched.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
-#include <csignal>
-#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -65,20 +60,6 @@ std::optional<std::string_view> below(std::string_view group, std::string_view r
     return group.substr(root.size());
 }
 
-// Gives birth to a process in the group that exits at once: true if it got so far.
-bool survives_birth(int group) {
-    clone_args arguments{};
-    arguments.flags = CLONE_INTO_CGROUP | CLONE_VFORK;
-    arguments.exit_signal = SIGCHLD;
-    arguments.cgroup = static_cast<std::uint64_t>(group);
-    const auto pid = static_cast<pid_t>(group < 0 ? -1 : ::syscall(SYS_clone3, &arguments, sizeof arguments));
-    if (pid == 0) {
-        ::_exit(0);
-    }
-    int status = 0;
-    return pid > 0 && ::waitpid(pid, &status, 0) == pid && status == 0;
-}
-
 }  // namespace
 
 std::optional<std::string> own_group_directory(std::string_view mountinfo, std::string_view cgroup) {
@@ -113,7 +94,7 @@ std::optional<WorkerCgroup> WorkerCgroup::create(const std::string& nonce) {
     }
     WorkerCgroup group(path);
     const bool can_kill = ::access((path + "/cgroup.kill").c_str(), W_OK) == 0;
-    return can_kill && survives_birth(group.open_round()) ? std::optional(std::move(group)) : std::nullopt;
+    return can_kill ? std::optional(std::move(group)) : std::nullopt;
 }
 
 WorkerCgroup::WorkerCgroup(WorkerCgroup&& other) noexcept

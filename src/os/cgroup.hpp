@@ -6,7 +6,7 @@
 // the end and would stumble over a child of them.
 //
 // Each round has a group of its own inside: Linux (seen on 6.18) ends whatever is born by clone3 into a group that was
-// killed once before. For the same reason a trial birth shows at the start whether workers would survive theirs.
+// killed once before. (os::spawn() notices a worker that did not survive its birth, and starts it outside.)
 #pragma once
 
 #include <optional>

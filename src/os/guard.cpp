@@ -199,18 +199,25 @@ void Guard::note_session(pid_t session) {
     }
 }
 
+void Guard::let_go() {
+    if (pipe_) {
+        send_record(pipe_, kDismissed);
+        pipe_.reset();
+    }
+}
+
 void Guard::dismiss() {
-    if (!pipe_) {
+    if (!pidfd_) {
         return;
     }
-    send_record(pipe_, kDismissed);
-    pipe_.reset();
+    let_go();
     pollfd ended{pidfd_.get(), POLLIN, 0};
     constexpr int kLimitMilliseconds = 1000;
     if (::poll(&ended, 1, kLimitMilliseconds) <= 0) {
         ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0U);
     }
     ::waitpid(pid_, nullptr, __WALL);
+    pidfd_.reset();
 }
 
 }  // namespace ddl::os

@@ -41,7 +41,9 @@ public:
     }
     // Tells it of a worker's session, so that members that wiped their environment are found too.
     void note_session(pid_t session);
-    // Clean end: nothing is left to guard. Reaps it (bounded, 1 s).
+    // Clean end: nothing is left to guard. It leaves by itself while the agent goes on with its own end.
+    void let_go();
+    // The same, if that was not said yet; reaps it (bounded, 1 s).
     void dismiss();
 
 private:

@@ -119,7 +119,10 @@ int usable_cpus() {
 
 int visible_gpus() {
     const char* const listed = std::getenv("CUDA_VISIBLE_DEVICES");
-    return listed != nullptr ? count_listed(listed) : count_device_files();
+    if (listed != nullptr) {
+        return count_listed(listed);
+    }
+    return exists("/dev/nvidiactl") ? count_device_files() : 0;  // reading all of /dev costs every launch
 }
 
 bool own_network_namespace_in_container() {

@@ -33,7 +33,17 @@ constexpr int kMemory = CLONE_VM;
 #endif
 constexpr std::size_t kStackBytes = 64 * 1024;
 
-enum class Stage : int { kNone, kParentGone, kSession, kAffinity, kStandardIn, kStandardOut, kStandardErr, kExec };
+enum class Stage : int {
+    kUnborn,
+    kNone,
+    kParentGone,
+    kSession,
+    kAffinity,
+    kStandardIn,
+    kStandardOut,
+    kStandardErr,
+    kExec
+};
 
 // Lives in memory that parent and child share in either case.
 struct Outcome {
@@ -91,7 +101,7 @@ private:
 void reset_signals() {
     struct sigaction standard {};
     standard.sa_handler = SIG_DFL;
-    for (int number = 1; number < NSIG; ++number) {
+    for (int number = 1; number < SIGRTMIN; ++number) {  // nobody ignores those from there on
         struct sigaction present {};
         if (::sigaction(number, nullptr, &present) == 0 && present.sa_handler != SIG_DFL) {
             ::sigaction(number, &standard, nullptr);
@@ -132,6 +142,7 @@ void place_streams(const Launch& launch) {
 // Runs in the child, on the stack of ChildArea.
 int child_main(void* argument) {
     const Launch& launch = *static_cast<const Launch*>(argument);
+    launch.outcome->stage = Stage::kNone;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != launch.parent) {  // it died before the line above took effect
         give_up(launch, Stage::kParentGone);
@@ -252,6 +263,11 @@ pid_t clone_into_cgroup(Launch& launch, int& pidfd) {
     if (pid == 0) {
         ::_exit(child_main(&launch));
     }
+    if (pid > 0 && launch.outcome->stage == Stage::kUnborn) {
+        ::waitpid(pid, nullptr, 0);
+        ::close(pidfd);
+        return -1;
+    }
     return pid;
 }
 
@@ -327,7 +343,7 @@ tl::expected<Child, SpawnFailure> spawn(const SpawnRequest& request) {
     }
     Child child{pid, Fd(pidfd)};
     const Outcome outcome = *area.outcome();
-    if (outcome.stage != Stage::kNone) {
+    if (outcome.stage != Stage::kNone && outcome.stage != Stage::kUnborn) {
         ::waitpid(pid, nullptr, 0);
         return failure(stage_text(outcome.stage, request.arguments[0], *path, outcome.error), outcome.error);
     }

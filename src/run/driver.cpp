@@ -51,9 +51,10 @@ int Driver::run() {
     }
     signal_watch_.reset();
     guard_watch_.reset();
+    parts_.guard.let_go();
     pump_.close_round();
-    parts_.guard.dismiss();
     drain_console();
+    parts_.guard.dismiss();
     return *exit_code_;
 }
 

@@ -41,14 +41,16 @@ def test_killed_agent_leaves_nothing(run, ddlaunch, mark, behaviour):
     assert_nothing_left(mark, seconds=1)
 
 
-def test_killed_agent_leaves_not_even_those_that_hid(run, ddlaunch, mark):
+def test_killed_agent_leaves_not_even_those_that_hid(cluster, ddlaunch, mark):
     """A daemon without our environment: only a cgroup finds it."""
-    process = run(agent(ddlaunch, family_program("hidden")))
-    all_sleep(process, 2, ["hidden"])
-    hidden = [int(pid) for pid in re.findall(r"sleeps hidden as pid (\d+)", process.out)]
+    agents = launch_on(cluster(2), ddlaunch, family_program("hidden"), "--rdzv-conf=rejoin_timeout=1")
+    for process in agents:
+        all_sleep(process, 2, ["hidden"])
+    hidden = [int(pid) for pid in re.findall(r"sleeps hidden as pid (\d+)", agents[0].out + agents[1].out)]
     grouped = all(b"/ddlaunch-" in read(f"/proc/{pid}/cgroup") for pid in hidden)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait(5)
+    for process in agents:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait(5)
     if not grouped:
         for pid in hidden:
             os.kill(pid, signal.SIGKILL)
