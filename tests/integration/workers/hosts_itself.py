@@ -16,9 +16,10 @@ def serve():
     listener.bind(address)
     listener.listen()
     listener.settimeout(20)
-    for _ in range(size - 1):
-        listener.accept()[0].sendall(b"hello")
-    print(f"served {size - 1} peers", flush=True)
+    peers = [listener.accept()[0] for _ in range(size - 1)]
+    print(f"served {size - 1} peers", flush=True)  # before the first peer can fail and end this process
+    for peer in peers:
+        peer.sendall(b"hello")
 
 
 def greet():
