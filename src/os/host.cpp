@@ -141,15 +141,19 @@ std::vector<std::string> environment() {
 
 std::string random_hex(int bytes) {
     constexpr std::string_view kDigits = "0123456789abcdef";
+    std::vector<unsigned char> drawn(static_cast<std::size_t>(bytes));
+    while (::getrandom(drawn.data(), drawn.size(), 0) != static_cast<ssize_t>(drawn.size())) {
+    }
     std::string text;
-    for (int i = 0; i < bytes; ++i) {
-        unsigned char byte = 0;
-        while (::getrandom(&byte, 1, 0) != 1) {
-        }
+    for (const unsigned char byte : drawn) {
         text += kDigits[byte >> 4U];
         text += kDigits[byte & 15U];
     }
     return text;
+}
+
+std::string scratch_base() {
+    return ::access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
 }
 
 std::string tail_of_file(const std::string& path, int lines, int max_bytes) {

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "os/host.hpp"
+
 namespace ddl::os {
 namespace {
 
@@ -95,7 +97,7 @@ std::string lock_directory() {
             return path;
         }
     }
-    std::string path = "/tmp/ddlaunch-ports-" + std::to_string(::getuid());
+    std::string path = scratch_base() + "/ddlaunch-ports-" + std::to_string(::getuid());
     return usable_directory(path) ? path : "";
 }
 

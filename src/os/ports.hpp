@@ -1,9 +1,9 @@
 // Port numbers for stores that workers host themselves, and for firewalled clusters.
 //
 // Base ports come from a grid of 4 outside net.ipv4.ip_local_port_range; each is held by an flock on a file in
-// $XDG_RUNTIME_DIR/ddlaunch-ports or /tmp/ddlaunch-ports-<uid> for as long as the reservation lives, so that two jobs
-// of ours never overlap; where neither can be written there is no lock. base, base+1, base+2 were seen free when it was
-// taken (in a given range: base alone).
+// $XDG_RUNTIME_DIR/ddlaunch-ports or <scratch_base()>/ddlaunch-ports-<uid> for as long as the reservation lives, so
+// that two jobs of ours never overlap; where neither can be written there is no lock. base, base+1, base+2 were seen
+// free when it was taken (in a given range: base alone).
 #pragma once
 
 #include <cstdint>

@@ -51,8 +51,9 @@ int Driver::run() {
     }
     signal_watch_.reset();
     guard_watch_.reset();
-    parts_.guard.let_go();
-    pump_.close_round();
+    parts_.guard.let_go();  // it takes a moment to exit: the rest is cleared away meanwhile
+    pump_.close();
+    store_.release();
     drain_console();
     parts_.guard.dismiss();
     return *exit_code_;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "base/path_component.hpp"
 #include "os/host.hpp"
@@ -35,7 +36,8 @@ Result<os::Fd> open_in(const std::string& directory, std::string_view name) {
 
 std::string private_directory_path(const std::string& nonce) {
     const char* const base = std::getenv("TMPDIR");
-    const std::string path = std::string(base != nullptr && *base != '\0' ? base : "/tmp") + "/ddlaunch-" + nonce;
+    const std::string path =
+        (base != nullptr && *base != '\0' ? std::string(base) : os::scratch_base()) + "/ddlaunch-" + nonce;
     std::error_code error;  // without a current directory the path stays as it is
     const std::filesystem::path absolute = std::filesystem::absolute(path, error);
     return error ? path : absolute.string();
@@ -47,8 +49,8 @@ LogFiles::LogFiles(std::string directory, std::string node_name)
       private_directory_(private_directory_path(os::random_hex(kNonceBytes))) {
 }
 
-LogFiles::~LogFiles() {
-    if (private_directory_made_) {
+void LogFiles::remove_private_directory() {
+    if (std::exchange(private_directory_made_, false)) {
         std::error_code ignored;  // a leftover in the temporary directory is nothing to end a job's report with
         std::filesystem::remove_all(private_directory_, ignored);
     }

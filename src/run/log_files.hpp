@@ -7,8 +7,8 @@
 //
 // Owned by LogPump. Directories are made when the first file in them is opened, never before; files are appended to,
 // so a second run with the same job id loses nothing. Error files of workers without a log directory lie in a private
-// directory under $TMPDIR, which is made when first needed and removed in the end (by the guard of an agent that was
-// killed).
+// directory under $TMPDIR, else in memory, which is made when first needed and removed in the end (by the guard of an
+// agent that was killed).
 #pragma once
 
 #include <string>
@@ -28,7 +28,9 @@ public:
     LogFiles(std::string directory, std::string node_name);
     LogFiles(const LogFiles&) = delete;
     LogFiles& operator=(const LogFiles&) = delete;
-    ~LogFiles();  // removes the private directory
+    ~LogFiles() {
+        remove_private_directory();
+    }
 
     // Before the first error_file(); `path` must not exist yet. Without this the directory has a name of its own.
     void use_private_directory(std::string path) {
@@ -44,6 +46,8 @@ public:
 
     // Removes what an earlier attempt left at that path.
     [[nodiscard]] Result<std::string> error_file(const plan::RankPlace& place, bool in_log_directory);
+
+    void remove_private_directory();
 
 private:
     [[nodiscard]] Result<std::string> private_directory();

@@ -355,4 +355,9 @@ void LogPump::close_round() {
     impl_->filters = {};
 }
 
+void LogPump::close() {
+    close_round();
+    impl_->files.remove_private_directory();
+}
+
 }  // namespace ddl::run

@@ -64,6 +64,9 @@ public:
     // Ends the round: drains, flushes partial lines, closes all pipes and files.
     void close_round();
 
+    // The job is over: also removes the error files that nobody asked to keep.
+    void close();
+
 private:
     struct Impl;
     std::unique_ptr<Impl> impl_;

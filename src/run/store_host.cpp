@@ -136,6 +136,12 @@ void StoreHost::close() {
     }
 }
 
+void StoreHost::release() {
+    server_.reset();
+    rendezvous_.reset();
+    reservations_.clear();
+}
+
 Result<net::StoreServer*> StoreHost::rendezvous_store() {
     if (!rendezvous_) {
         auto server = net::StoreServer::without_port(loop_, options(plan_.rendezvous.endpoint.port));

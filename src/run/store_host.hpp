@@ -30,6 +30,8 @@ public:
     [[nodiscard]] Result<void> serve(const std::vector<std::string>& clients, int ranks_per_node);
     void withdraw();
     void close();
+    // The job is over: also gives the ports back.
+    void release();
 
     // A store client that came to the rendezvous port: of the static backend's workers, or of whoever uses it bare.
     void adopt(int fd, std::string first_bytes);

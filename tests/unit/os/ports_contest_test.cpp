@@ -141,7 +141,7 @@ TEST(PortContest, ARangeIsSharedPortByPort) {
     ASSERT_FALSE(fourth);
     EXPECT_THAT(fourth.error().message,
                 HasSubstr("no free port between " + std::to_string(base) + " and " + std::to_string(base + 2)));
-    EXPECT_THAT(fourth.error().message, HasSubstr("/tmp/ddlaunch-ports-" + std::to_string(::getuid())));
+    EXPECT_THAT(fourth.error().message, HasSubstr(scratch_base() + "/ddlaunch-ports-" + std::to_string(::getuid())));
 }
 
 TEST(PortContest, AListenerOfEitherFamilyIsInTheWay) {
@@ -189,7 +189,7 @@ TEST(PortContest, LocksAreForThisUserAlone) {
     ::unsetenv("XDG_RUNTIME_DIR");
     ASSERT_TRUE(PortReservation::take());
     struct stat info {};
-    ASSERT_EQ(::stat(("/tmp/ddlaunch-ports-" + std::to_string(::getuid())).c_str(), &info), 0);
+    ASSERT_EQ(::stat((scratch_base() + "/ddlaunch-ports-" + std::to_string(::getuid())).c_str(), &info), 0);
     EXPECT_TRUE(S_ISDIR(info.st_mode));
     EXPECT_EQ(info.st_uid, ::getuid());
     EXPECT_EQ(info.st_mode & 077U, 0U);
