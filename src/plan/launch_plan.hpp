@@ -19,6 +19,7 @@ namespace ddl::plan {
 enum class Rendezvous : std::uint8_t {
     kLocal,    // one node, no endpoint given: no listener but the worker store on loopback
     kDynamic,  // torchrun's c10d: the owner of the endpoint's address hosts; worker store on a fresh port per round
+    kEtcd,     // whoever wins the election in etcd hosts; the endpoints are etcd's
     kStatic,   // node rank 0 hosts at master_addr:master_port, which is also the workers' MASTER_ADDR:MASTER_PORT
 };
 
@@ -32,6 +33,19 @@ struct Endpoint {
     std::uint16_t port = 0;
 
     friend bool operator==(const Endpoint&, const Endpoint&) = default;
+};
+
+// When a running round makes room for nodes that came later.
+enum class ScaleUp : std::uint8_t { kNow, kAtCheckpoint, kNever };
+
+// How etcd is spoken to, with Rendezvous::kEtcd.
+struct EtcdPlan {
+    bool tls = false;
+    std::string user;
+    std::string password;
+    std::string ca_file;
+    std::string certificate_file;
+    std::string key_file;
 };
 
 struct PortRange {
@@ -53,8 +67,9 @@ struct Streams {
 
 struct RendezvousPlan {
     Rendezvous kind = Rendezvous::kLocal;
-    Endpoint endpoint;
-    std::optional<bool> is_host;  // --rdzv-conf is_host=…; unset: owner of the endpoint's address
+    Endpoint endpoint;                // the first of `endpoints`
+    std::vector<Endpoint> endpoints;  // several: the only nodes that take over, in this order; with kEtcd: its members
+    std::optional<bool> is_host;      // --rdzv-conf is_host=…; unset: owner of the endpoint's address
     std::string job_id;
     bool job_id_typed = false;  // else the coordinator's id wins
     int min_nodes = 1;
@@ -65,6 +80,11 @@ struct RendezvousPlan {
     Duration join_timeout{};       // limit for a round to form, from the agent's start or the last round's end
     Duration last_call_timeout{};  // extra wait for more nodes once MIN is there
     Duration rejoin_timeout{};     // how long lost nodes may take to come back when fewer than MIN are left
+    Duration lease_timeout{};      // silence after which a node is lost; zero with kLocal
+    bool takeover = false;         // a majority of the last round's voters may replace a lost coordinator
+    ScaleUp scale_up = ScaleUp::kNow;
+    Duration scale_up_deadline{};  // with kAtCheckpoint: longest wait for the workers' word
+    EtcdPlan etcd;
 };
 
 struct Program {
@@ -84,9 +104,15 @@ struct LogPlan {
 
 struct Supervision {
     int max_restarts = 0;
-    Duration restart_grace{};     // between TERM and KILL when a broken round is ended
-    Duration shutdown_timeout{};  // between TERM and KILL when the job is stopped or its membership changes
-    std::vector<int> signals;     // --signals-to-handle, as numbers
+    std::optional<Duration> restart_window;  // max_restarts count within this time; unset: in the whole job
+    std::vector<int> no_restart_codes;       // exit codes (128+n for signals) after which the job ends at once
+    Duration restart_backoff{};              // pause before the second restart in a row, doubled from there
+    Duration crash_loop_window{};            // the same failure twice this soon after the start ends the job; 0: never
+    bool free_node_loss = false;             // a lost node or coordinator uses up no restart
+    std::vector<int> forward_signals;        // passed on to the workers; they stop nothing
+    Duration restart_grace{};                // between TERM and KILL when a broken round is ended
+    Duration shutdown_timeout{};             // between TERM and KILL when the job is stopped or its membership changes
+    std::vector<int> signals;                // --signals-to-handle, as numbers
     bool signal_ranks_only = false;
     bool keep_children = false;
 };
