@@ -19,6 +19,8 @@ int exit_code_of(const wire::Death& death) {
         case wire::DeathKind::kExited:
             return death.status;
         case wire::DeathKind::kSignalled:
+        case wire::DeathKind::kOutOfMemory:
+        case wire::DeathKind::kHung:
             return kExitSignalBase + death.status;
         case wire::DeathKind::kStartFailed:
             return death.status == ENOENT ? kExitNotFound : kExitNotExecutable;

@@ -41,6 +41,10 @@ std::string what_happened(const Death& death) {
             return "could not be started";
         case DeathKind::kNodeLost:
             return "was lost";
+        case DeathKind::kOutOfMemory:
+            return "was killed by the kernel because the memory ran out";
+        case DeathKind::kHung:
+            return "made no progress and was ended";
     }
     return "ended";
 }
@@ -201,6 +205,10 @@ const char* kind_name(DeathKind kind) {
             return "start_failed";
         case DeathKind::kNodeLost:
             return "node_lost";
+        case DeathKind::kOutOfMemory:
+            return "out_of_memory";
+        case DeathKind::kHung:
+            return "hung";
     }
     return "";
 }

@@ -17,10 +17,11 @@ using nlohmann::json;
 // ---- names on the wire ------------------------------------------------------------------------------------------
 
 constexpr std::array<const char*, std::variant_size_v<Message>> kTypeNames = {
-    "hello",   "ready",   "failed", "first_exit", "finished", "leaving",
-    "welcome", "refused", "notice", "assignment", "stop",     "job_over"};
+    "hello",           "ready",   "failed",  "first_exit",   "finished",   "leaving", "beat",     "accepted",
+    "checkpoint_done", "welcome", "refused", "notice",       "assignment", "stop",    "job_over", "lease",
+    "propose",         "retire",  "seek",    "vote_request", "vote",       "redirect"};
 
-constexpr std::array kDeathKinds = {"exited", "signalled", "start_failed", "node_lost"};
+constexpr std::array kDeathKinds = {"exited", "signalled", "start_failed", "node_lost", "out_of_memory", "hung"};
 constexpr std::array kStopReasons = {"failure", "membership"};
 constexpr std::array kExitOrigins = {"success", "worker", "launcher"};
 
@@ -234,12 +235,15 @@ void shorten(Message& message, const Cut& cut) {
         shorten(over->why, 4 * cut.bytes);
     } else if (auto* hello = std::get_if<Hello>(&message)) {
         hello->node.addresses.resize(std::min(hello->node.addresses.size(), kMaxAddresses));
+        hello->restart_ages.resize(std::min(hello->restart_ages.size(), kMaxRestartAges));
     } else if (auto* notice = std::get_if<Notice>(&message)) {
         shorten(notice->text, 4 * cut.bytes);
     } else if (auto* refused = std::get_if<Refused>(&message)) {
         shorten(refused->reason, 4 * cut.bytes);
     } else if (auto* stop = std::get_if<Stop>(&message)) {
         shorten(stop->why, 4 * cut.bytes);
+    } else if (auto* retire = std::get_if<Retire>(&message)) {
+        shorten(retire->why, 4 * cut.bytes);
     }
 }
 

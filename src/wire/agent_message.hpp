@@ -26,6 +26,8 @@ inline constexpr std::size_t kMaxMessageBytes = 256 * 1024;
 inline constexpr std::size_t kMaxStderrTailLines = 20;
 inline constexpr std::size_t kMaxLineBytes = 2048;
 inline constexpr std::size_t kMaxAddresses = 64;
+inline constexpr std::size_t kMaxVoters = 7;
+inline constexpr std::size_t kMaxRestartAges = 100;
 
 // What must be the same on all nodes of a job (DESIGN: hello). `*_typed` tells a typed value from a default.
 struct JobTerms {
@@ -34,8 +36,10 @@ struct JobTerms {
     int min_nodes = 1;
     int max_nodes = 1;
     int max_restarts = 0;
-    std::string backend;         // "c10d" | "static"
+    std::string backend;         // "c10d" | "static" | "etcd"
     std::string command_digest;  // of program and arguments
+    Duration lease{};            // silence after which a node is lost; zero: a job of one node, nothing is leased
+    bool takeover = false;       // a majority of a round's voters may replace a lost coordinator
 
     friend bool operator==(const JobTerms&, const JobTerms&) = default;
 };
@@ -51,11 +55,32 @@ struct NodeFacts {
     std::string announced_address;       // --local-addr, or empty
     std::string connection_address;      // own end of the connection to the coordinator, numeric
     std::vector<std::string> addresses;  // all interface addresses, numeric
+    std::uint16_t hub_port = 0;          // where other agents reach this one; 0: nowhere
+    bool candidate = false;              // it owns one of several endpoints: only such nodes may take over
 
     friend bool operator==(const NodeFacts&, const NodeFacts&) = default;
 };
 
-enum class DeathKind : std::uint8_t { kExited, kSignalled, kStartFailed, kNodeLost };
+// Where to reach an agent.
+struct Contact {
+    std::string name;
+    std::string incarnation;
+    std::string address;  // numeric, or a name as typed
+    std::uint16_t port = 0;
+
+    friend bool operator==(const Contact&, const Contact&) = default;
+};
+
+// What all must agree on before a round may begin: who may decide about the next one.
+struct RoundConfig {
+    Generation generation;        // {0,0}: none
+    std::vector<Contact> voters;  // the coordinator first, at most kMaxVoters
+    int nodes = 0;                // that take part in the round
+
+    friend bool operator==(const RoundConfig&, const RoundConfig&) = default;
+};
+
+enum class DeathKind : std::uint8_t { kExited, kSignalled, kStartFailed, kNodeLost, kOutOfMemory, kHung };
 
 // Why one rank ended when nobody asked it to.
 struct Death {
@@ -79,9 +104,12 @@ struct Hello {
     int protocol = kProtocolVersion;
     JobTerms terms;
     NodeFacts node;
-    Generation last;           // the last round this agent took part in; {0,0} for a newcomer
-    int last_group_rank = -1;  // its place in that round
-    int restart_count = 0;     // the job's, as this agent knows it
+    Generation last;                     // the last round this agent took part in; {0,0} for a newcomer
+    int last_group_rank = -1;            // its place in that round
+    int restart_count = 0;               // the job's, as this agent knows it
+    std::vector<Duration> restart_ages;  // of the failures that a budget per time window still counts
+    RoundConfig config;                  // the last one it has accepted
+    std::uint32_t promised = 0;          // it follows no coordinator of an earlier term
 
     friend bool operator==(const Hello&, const Hello&) = default;
 };
@@ -114,6 +142,30 @@ struct Finished {
     Generation generation;
 
     friend bool operator==(const Finished&, const Finished&) = default;
+};
+
+// Says that this agent lives, and asks for a lease. Numbered from 1 in each session; number n+1 also says that lease n
+// has arrived.
+struct Beat {
+    std::uint64_t number = 0;
+
+    friend bool operator==(const Beat&, const Beat&) = default;
+};
+
+// Answers Propose. Who accepts votes for nobody else until the lease timeout has passed.
+struct Accepted {
+    Generation generation;
+    bool agreed = false;
+    std::uint32_t promised = 0;  // why not, if larger than the term proposed
+
+    friend bool operator==(const Accepted&, const Accepted&) = default;
+};
+
+// A worker of this node says that a checkpoint has just been written: a good moment for a change of membership.
+struct CheckpointDone {
+    Generation generation;
+
+    friend bool operator==(const CheckpointDone&, const CheckpointDone&) = default;
 };
 
 // This node was told to stop by a signal.
@@ -159,8 +211,37 @@ struct Assignment {
     std::uint16_t master_port = 0;
     bool serves_store = false;
     std::vector<std::string> store_clients;  // numeric addresses that may use the store; only for the server
+    RoundConfig config;
+    std::uint64_t lease_beat = 0;  // the lease that comes with it, as in Lease; unused when nothing is leased
+    Duration lease_limit{};
+    std::vector<Duration> restart_ages;  // as in Hello
 
     friend bool operator==(const Assignment&, const Assignment&) = default;
+};
+
+// Answers Beat: the workers may run until `limit` after the beat was sent. Zero: the coordinator is here, but has no
+// quorum.
+struct Lease {
+    std::uint64_t number = 0;
+    Duration limit{};
+
+    friend bool operator==(const Lease&, const Lease&) = default;
+};
+
+// The next round's configuration, to the voters of the last one, and to those who wait as spares.
+struct Propose {
+    RoundConfig config;
+
+    friend bool operator==(const Propose&, const Propose&) = default;
+};
+
+// The coordinator leaves in order: its vote in that term is the successor's. An empty successor: an election decides.
+struct Retire {
+    std::uint32_t term = 0;
+    Contact successor;
+    std::string why;
+
+    friend bool operator==(const Retire&, const Retire&) = default;
 };
 
 enum class StopReason : std::uint8_t { kFailure, kMembership };
@@ -189,8 +270,50 @@ struct JobOver {
     friend bool operator==(const JobOver&, const JobOver&) = default;
 };
 
-using Message = std::variant<Hello, Ready, Failed, FirstExit, Finished, Leaving, Welcome, Refused, Notice, Assignment,
-                             Stop, JobOver>;
+// ---- between any two agents, when the coordinator is lost -----------------------------------------------------
+
+// Who coordinates? Answered by Redirect, as soon as that is known.
+struct Seek {
+    std::string job_id;
+    std::string incarnation;
+
+    friend bool operator==(const Seek&, const Seek&) = default;
+};
+
+// A trial (nothing is promised by its answer) comes first, so that an agent that lost only its own link disturbs
+// nobody.
+struct VoteRequest {
+    std::string job_id;
+    std::uint32_t term = 0;
+    bool trial = true;
+    Generation last;  // the candidate's last accepted configuration
+    Contact candidate;
+
+    friend bool operator==(const VoteRequest&, const VoteRequest&) = default;
+};
+
+struct Vote {
+    std::uint32_t term = 0;
+    bool trial = true;
+    bool granted = false;
+    std::uint32_t promised = 0;
+
+    friend bool operator==(const Vote&, const Vote&) = default;
+};
+
+// Where the coordinator is. Also sent unasked: to voters after an election, and again and again to the endpoint's
+// owner.
+struct Redirect {
+    JobTerms terms;
+    std::uint32_t term = 0;
+    Contact leader;
+
+    friend bool operator==(const Redirect&, const Redirect&) = default;
+};
+
+using Message =
+    std::variant<Hello, Ready, Failed, FirstExit, Finished, Leaving, Beat, Accepted, CheckpointDone, Welcome, Refused,
+                 Notice, Assignment, Stop, JobOver, Lease, Propose, Retire, Seek, VoteRequest, Vote, Redirect>;
 
 // The framed bytes of one message. Over-long texts are cut to the limits above, so this cannot fail.
 [[nodiscard]] std::string encode(const Message& message);

@@ -23,6 +23,8 @@ void fields(Archive& archive, JobTerms& v) {
     archive("max_restarts", v.max_restarts);
     archive("backend", v.backend);
     archive("command_digest", v.command_digest);
+    archive("lease_ns", v.lease);
+    archive("takeover", v.takeover);
 }
 
 template <class Archive>
@@ -36,6 +38,23 @@ void fields(Archive& archive, NodeFacts& v) {
     archive("announced_address", v.announced_address);
     archive("connection_address", v.connection_address);
     archive("addresses", v.addresses);
+    archive("hub_port", v.hub_port);
+    archive("candidate", v.candidate);
+}
+
+template <class Archive>
+void fields(Archive& archive, Contact& v) {
+    archive("name", v.name);
+    archive("incarnation", v.incarnation);
+    archive("address", v.address);
+    archive("port", v.port);
+}
+
+template <class Archive>
+void fields(Archive& archive, RoundConfig& v) {
+    archive("generation", v.generation);
+    archive("voters", v.voters);
+    archive("nodes", v.nodes);
 }
 
 template <class Archive>
@@ -60,6 +79,9 @@ void fields(Archive& archive, Hello& v) {
     archive("last", v.last);
     archive("last_group_rank", v.last_group_rank);
     archive("restart_count", v.restart_count);
+    archive("restart_ages_ns", v.restart_ages);
+    archive("config", v.config);
+    archive("promised", v.promised);
 }
 
 template <class Archive>
@@ -82,6 +104,23 @@ void fields(Archive& archive, FirstExit& v) {
 
 template <class Archive>
 void fields(Archive& archive, Finished& v) {
+    archive("generation", v.generation);
+}
+
+template <class Archive>
+void fields(Archive& archive, Beat& v) {
+    archive("number", v.number);
+}
+
+template <class Archive>
+void fields(Archive& archive, Accepted& v) {
+    archive("generation", v.generation);
+    archive("agreed", v.agreed);
+    archive("promised", v.promised);
+}
+
+template <class Archive>
+void fields(Archive& archive, CheckpointDone& v) {
     archive("generation", v.generation);
 }
 
@@ -120,6 +159,58 @@ void fields(Archive& archive, Assignment& v) {
     archive("master_port", v.master_port);
     archive("serves_store", v.serves_store);
     archive("store_clients", v.store_clients);
+    archive("config", v.config);
+    archive("lease_beat", v.lease_beat);
+    archive("lease_limit_ns", v.lease_limit);
+    archive("restart_ages_ns", v.restart_ages);
+}
+
+template <class Archive>
+void fields(Archive& archive, Lease& v) {
+    archive("number", v.number);
+    archive("limit_ns", v.limit);
+}
+
+template <class Archive>
+void fields(Archive& archive, Propose& v) {
+    archive("config", v.config);
+}
+
+template <class Archive>
+void fields(Archive& archive, Retire& v) {
+    archive("term", v.term);
+    archive("successor", v.successor);
+    archive("why", v.why);
+}
+
+template <class Archive>
+void fields(Archive& archive, Seek& v) {
+    archive("job_id", v.job_id);
+    archive("incarnation", v.incarnation);
+}
+
+template <class Archive>
+void fields(Archive& archive, VoteRequest& v) {
+    archive("job_id", v.job_id);
+    archive("term", v.term);
+    archive("trial", v.trial);
+    archive("last", v.last);
+    archive("candidate", v.candidate);
+}
+
+template <class Archive>
+void fields(Archive& archive, Vote& v) {
+    archive("term", v.term);
+    archive("trial", v.trial);
+    archive("granted", v.granted);
+    archive("promised", v.promised);
+}
+
+template <class Archive>
+void fields(Archive& archive, Redirect& v) {
+    archive("terms", v.terms);
+    archive("term", v.term);
+    archive("leader", v.leader);
 }
 
 template <class Archive>

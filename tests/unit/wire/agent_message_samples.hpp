@@ -22,6 +22,14 @@ inline Death sample_death() {
     return death;
 }
 
+inline Contact sample_contact() {
+    return {"n1", "abc", "10.0.0.2", 29400};
+}
+
+inline RoundConfig sample_config() {
+    return {{1, 6}, {{"n0", "ab", "h0", 29401}, sample_contact()}, 4};
+}
+
 inline Hello sample_hello() {
     Hello hello;
     hello.protocol = 7;
@@ -38,6 +46,13 @@ inline Hello sample_hello() {
     hello.last = {2, 5};
     hello.last_group_rank = 1;
     hello.restart_count = 2;
+    hello.terms.lease = std::chrono::seconds(5);
+    hello.terms.takeover = true;
+    hello.node.hub_port = 29400;
+    hello.node.candidate = true;
+    hello.restart_ages = {std::chrono::seconds(9)};
+    hello.config = sample_config();
+    hello.promised = 3;
     return hello;
 }
 
@@ -55,6 +70,10 @@ inline Assignment sample_assignment() {
     assignment.master_port = 65535;
     assignment.serves_store = true;
     assignment.store_clients = {"10.0.0.1", "10.0.0.2"};
+    assignment.config = sample_config();
+    assignment.lease_beat = 7;
+    assignment.lease_limit = std::chrono::seconds(4);
+    assignment.restart_ages = {std::chrono::seconds(8), std::chrono::seconds(1)};
     return assignment;
 }
 
@@ -69,12 +88,22 @@ inline std::vector<Message> sample_messages() {
     all.emplace_back(FirstExit{{1, 5}});
     all.emplace_back(Finished{{1, 5}});
     all.emplace_back(Leaving{15});
+    all.emplace_back(Beat{4});
+    all.emplace_back(Accepted{{1, 6}, true, 2});
+    all.emplace_back(CheckpointDone{{1, 6}});
     all.emplace_back(Welcome{"job", 1});
     all.emplace_back(Refused{"--nnodes is 3 on this node but 2 in the running job"});
     all.emplace_back(Notice{"2 of 4 nodes here"});
     all.emplace_back(sample_assignment());
     all.emplace_back(Stop{{1, 5}, StopReason::kMembership, "the job grows"});
     all.emplace_back(JobOver{137, ExitOrigin::kWorker, "rank 3 was killed", {sample_death()}, 3});
+    all.emplace_back(Lease{4, std::chrono::milliseconds(3900)});
+    all.emplace_back(Propose{sample_config()});
+    all.emplace_back(Retire{2, sample_contact(), "node n0 was stopped by SIGTERM"});
+    all.emplace_back(Seek{"job", "abc"});
+    all.emplace_back(VoteRequest{"job", 2, true, {1, 6}, sample_contact()});
+    all.emplace_back(Vote{2, true, true, 1});
+    all.emplace_back(Redirect{sample_hello().terms, 2, sample_contact()});
     return all;
 }
 
