@@ -1,8 +1,10 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <numeric>
 
@@ -170,6 +172,13 @@ std::string plain_address(std::string_view address) {
         address.remove_prefix(kMapped.size());
     }
     return std::string(address);
+}
+
+std::string decimal(double value) {
+    constexpr std::size_t kRoom = 32;
+    std::array<char, kRoom> text{};
+    std::snprintf(text.data(), text.size(), "%g", value);
+    return text.data();
 }
 
 }  // namespace ddl

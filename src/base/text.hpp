@@ -15,6 +15,9 @@ namespace ddl {
 
 // The whole text as a decimal integer (a sign is allowed, blanks are not); nullopt on anything else or overflow.
 [[nodiscard]] std::optional<std::int64_t> parse_integer(std::string_view text);
+// A number of seconds for people: "5", "0.25".
+[[nodiscard]] std::string decimal(double value);
+
 // The whole text as a non-negative decimal number of seconds ("1.5"); nullopt on anything else.
 [[nodiscard]] std::optional<double> parse_seconds(std::string_view text);
 

@@ -33,7 +33,8 @@ std::vector<AgentEffect> Agent::step(const AgentEvent& event, Instant now) {
 
 std::optional<Instant> Agent::next_deadline() const {
     std::optional<Instant> next;
-    for (const auto& deadline : {kill_at_, give_up_at_, sweep_at_, seek_until_, seek_notice_at_, finished_notice_at_}) {
+    for (const auto& deadline : {kill_at_, give_up_at_, sweep_at_, seek_until_, seek_notice_at_, finished_notice_at_,
+                                 beat_at_, silent_at_, fence_at_}) {
         if (deadline && (!next || *deadline < *next)) {
             next = deadline;
         }
@@ -45,6 +46,7 @@ std::optional<Instant> Agent::next_deadline() const {
 
 void Agent::on(const SessionUp& event) {
     session_ = true;
+    local_ = event.local;
     settings_.node.connection_address = event.own_address;
     if (state_ == State::kSeeking) {
         greet();
@@ -53,6 +55,9 @@ void Agent::on(const SessionUp& event) {
 
 void Agent::greet() {
     state_ = State::kJoining;
+    if (leased() && !local_) {
+        silent_at_ = now_ + settings_.terms.lease;
+    }
     wire::Hello hello;
     hello.terms = settings_.terms;
     hello.node = settings_.node;
@@ -78,6 +83,7 @@ void Agent::on(const SessionDown& event) {
     if (!std::exchange(session_, false) || over_) {
         return;  // on the way out nobody is needed any more
     }
+    stop_beats();
     say(Severity::kWarning, "lost the coordinator at " + settings_.endpoint_text + ": " + event.why);
     switch (state_) {
         case State::kJoining:
@@ -114,6 +120,7 @@ void Agent::heard(const wire::Welcome& welcome) {
         seek_until_.reset();
         seek_notice_at_.reset();
         job_id_ = welcome.job_id;
+        start_beats();
         effects_.emplace_back(PrepareStore{});
     }
 }
@@ -153,7 +160,7 @@ void Agent::heard(const Other& /*message*/) {
 // ---- a round ----------------------------------------------------------------------------------------------------
 
 void Agent::heard(const wire::Assignment& assignment) {
-    if (state_ != State::kWaiting || assignment.generation <= generation_) {
+    if (state_ != State::kWaiting || assignment.generation <= generation_ || !may_run(assignment)) {
         return;
     }
     state_ = State::kRunning;
@@ -300,6 +307,9 @@ void Agent::on(const AgentTime& /*event*/) {
     }
     if (state_ == State::kEnding) {
         ending_time();
+    }
+    if (state_ != State::kOver) {
+        lease_time();
     }
 }
 

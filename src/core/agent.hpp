@@ -16,7 +16,11 @@
 //  started    | -          | -          | -         | -       | note        | -           | end it too
 //  worker end | -          | -          | -         | -       | fail/finish | -           | clear at last
 //  signal     | finish     | leave      | leave     | leave   | leave       | leave       | leave; 2nd kills
-//  time       | say/finish | say/finish | -         | -       | -           | notice      | kill; give up
+//  lease      | -          | -          | note      | note    | note        | note        | note
+//  time       | say/finish | say/finish | beat      | beat    | beat; fence | beat; notice| kill; give up; fence
+//
+// "fence": no lease is left, so this node may have been cut off and replaced: workers are killed at once, without
+// grace, and the agent seeks the coordinator anew. A coordinator that does not answer at all is left in the same way.
 //
 // "ending": TERM, the grace, KILL; when the last worker is reaped its family is cleared in sweeps; only then goes the
 // node on to what comes next: ready again, seek again, or finish. "leave": say leaving, end, finish(66), or with
@@ -53,6 +57,7 @@ struct AgentSettings {
 
 struct SessionUp {
     std::string own_address;
+    bool local = false;  // the coordinator lives in this process
 };
 struct SessionDown {
     std::string why;
@@ -105,8 +110,11 @@ struct ToCoordinator {
     wire::Message message;
 };
 struct PrepareStore {};  // take the next round's store port; answered by StorePrepared
-struct CloseStore {};    // the round is over: nothing of it is served any more
-struct StartWorkers {    // open the store if this node serves it, then start; answered by WorkerStarted / StartFailed
+struct DropSession {     // end the session with the coordinator, and dial again
+    std::string why;
+};
+struct CloseStore {};  // the round is over: nothing of it is served any more
+struct StartWorkers {  // open the store if this node serves it, then start; answered by WorkerStarted / StartFailed
     wire::Assignment assignment;
     std::string job_id;
 };
@@ -123,8 +131,8 @@ struct Report {  // how the job ended
 struct Finish {
     int exit_code = 0;
 };
-using AgentEffect = std::variant<ToCoordinator, PrepareStore, CloseStore, StartWorkers, SignalWorkers, SweepFamilies,
-                                 Say, Report, Finish>;
+using AgentEffect = std::variant<ToCoordinator, DropSession, PrepareStore, CloseStore, StartWorkers, SignalWorkers,
+                                 SweepFamilies, Say, Report, Finish>;
 
 class Agent {
 public:
@@ -157,6 +165,7 @@ private:
     void heard(const wire::Assignment& assignment);
     void heard(const wire::Stop& stop);
     void heard(const wire::JobOver& over);
+    void heard(const wire::Lease& lease);
     template <class Other>
     void heard(const Other& message);  // agents' own messages: a confused coordinator
 
@@ -165,6 +174,19 @@ private:
     void note_death(wire::Death death);
     void check_success();
     [[nodiscard]] Duration seek_limit() const;
+
+    // The lease (agent_lease.cpp).
+    void start_beats();
+    void send_beat();
+    void stop_beats();
+    void take_lease(std::uint64_t beat, Duration limit);
+    [[nodiscard]] bool may_run(const wire::Assignment& assignment);
+    void lease_time();
+    void fence();
+    void leave_session(const std::string& why);
+    [[nodiscard]] bool leased() const {
+        return settings_.terms.lease > Duration::zero();
+    }
 
     // Ending (agent_ending.cpp).
     void finish_with(wire::JobOver over);
@@ -196,6 +218,18 @@ private:
     int restart_count_ = 0;
     WorkerGroup group_;
     std::vector<std::pair<wire::Death, Instant>> deaths_;  // of the current or last round
+
+    bool local_ = false;  // the session is with a coordinator in this process
+
+    // The lease: of the session the beats, of the workers the limit.
+    std::uint64_t beat_ = 0;  // number of the last one sent
+    bool beat_answered_ = false;
+    Instant beat_sent_at_{};
+    Instant beat_before_sent_at_{};
+    Instant lease_until_{};
+    std::optional<Instant> beat_at_;
+    std::optional<Instant> silent_at_;
+    std::optional<Instant> fence_at_;  // while workers may run
 
     // While ending.
     Next next_ = Next::kReadyAgain;

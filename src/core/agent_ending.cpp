@@ -109,6 +109,7 @@ void Agent::families_gone() {
     kill_at_.reset();
     give_up_at_.reset();
     sweep_at_.reset();
+    fence_at_.reset();
     clean_ = true;
     switch (next_) {
         case Next::kReadyAgain:
@@ -160,6 +161,8 @@ void Agent::finish() {
     seek_until_.reset();
     seek_notice_at_.reset();
     finished_notice_at_.reset();
+    fence_at_.reset();
+    stop_beats();
     effects_.emplace_back(Report{*over_});
     effects_.emplace_back(Finish{over_->exit_code});
 }

@@ -15,27 +15,36 @@ std::string nodes_text(const wire::JobTerms& terms) {
 
 constexpr int kMaxWorkersPerNode = 4096;
 
+std::string duration_text(Duration time) {
+    return decimal(seconds(time)) + " s";
+}
+
 std::string differs(const char* what, const std::string& theirs, const std::string& ours) {
     return std::string(what) + " is " + theirs + " on this node but " + ours + " in the running job";
 }
 
 }  // namespace
 
-Coordinator::Coordinator(CoordinatorSettings settings, Instant now) : settings_(std::move(settings)), now_(now) {
+Coordinator::Coordinator(CoordinatorSettings settings, Instant now)
+    : settings_(std::move(settings)), now_(now), quorum_(settings_.terms.lease, settings_.self.incarnation) {
     generation_.term = settings_.term;
-    gather(settings_.join_timeout);
+    start_leases();
+    gather(last_counter_ == 0 ? settings_.join_timeout : settings_.rejoin_timeout);
 }
 
 std::vector<CoordinatorEffect> Coordinator::step(const CoordinatorEvent& event, Instant now) {
-    now_ = now;
+    const Duration gap = now - std::exchange(now_, now);
+    if (gap > 3 * settings_.terms.lease / 10) {
+        notice_own_absence();
+    }
     std::visit([this](const auto& e) { on(e); }, event);
     return std::exchange(effects_, {});
 }
 
 std::optional<Instant> Coordinator::next_deadline() const {
     std::optional<Instant> next;
-    for (const auto& deadline :
-         {gathering_until_, last_call_until_, next_notice_, growth_at_, farewell_until_, stopping_until_}) {
+    for (const auto& deadline : {gathering_until_, last_call_until_, next_notice_, growth_at_, farewell_until_,
+                                 stopping_until_, lease_tick_}) {
         if (deadline && (!next || *deadline < *next)) {
             next = deadline;
         }
@@ -46,6 +55,7 @@ std::optional<Instant> Coordinator::next_deadline() const {
 void Coordinator::on(const PeerArrived& event) {
     Peer& peer = peers_[event.peer];
     peer.address = event.address;
+    peer.heard_at = now_;
 }
 
 void Coordinator::on(const PeerSaid& event) {
@@ -53,6 +63,7 @@ void Coordinator::on(const PeerSaid& event) {
     if (found == peers_.end()) {
         return;
     }
+    found->second.heard_at = now_;
     const bool greets = std::holds_alternative<wire::Hello>(event.message);
     if (!found->second.hello && !greets) {
         refuse(event.peer, "the first message of a session must be hello");
@@ -72,22 +83,27 @@ void Coordinator::on(const PeerGone& event) {
         end_if_deserted();
         return;
     }
-    if (event.peer == PeerId::kLocal) {
-        wire::JobOver over;
-        over.exit_code = kExitInternal;
-        over.origin = wire::ExitOrigin::kLauncher;
-        over.why = "the coordinator's node " + settings_.local_name + " failed: " + event.why;
-        end_job(std::move(over));
+    if (event.peer == PeerId::kLocal && !retiring_) {
+        local_gone(event.why);
         return;
     }
     lose(peer, event.why);
+    if (event.peer == PeerId::kLocal && phase_ == Phase::kGathering) {
+        hand_over();
+        return;
+    }
     settle_if_all_ready();
     finish_if_all_done();
     open_if_possible();
 }
 
 void Coordinator::lose(const Peer& peer, const std::string& why) {
-    if (!peer.hello || peer.leaving || peer.finished) {
+    if (!peer.hello) {
+        return;
+    }
+    quorum_.lost(peer.hello->node.incarnation);
+    withdraw_proposal();
+    if (peer.leaving || peer.finished) {
         return;
     }
     if (!peer.member) {
@@ -114,6 +130,9 @@ void Coordinator::on(const TimePassed& /*event*/) {
         deadline.reset();
         return true;
     };
+    if (due(lease_tick_)) {
+        lease_tick();
+    }
     if (due(farewell_until_)) {
         std::erase_if(peers_, [this](const auto& entry) {
             const auto& [id, peer] = entry;
@@ -194,13 +213,17 @@ void Coordinator::replace_older_session(PeerId id, const wire::Hello& hello) {
 
 // What an agent knows of the job's last round: its own place there, and all that a restarted coordinator has forgotten.
 void Coordinator::adopt(Peer& peer, const wire::Hello& hello) {
-    const bool knows_more = hello.last.counter > last_counter_;
-    if (knows_more) {
-        last_counter_ = hello.last.counter;
+    const bool knows_more = hello.last.counter > last_run_;
+    if (generation_.counter == 0) {
+        adopt_authority(peer, hello);
         restart_count_ = std::max(restart_count_, hello.restart_count);
     }
+    if (knows_more) {
+        last_run_ = hello.last.counter;
+        last_counter_ = std::max(last_counter_, last_run_);
+    }
     const bool placed = hello.last_group_rank >= 0 && hello.last_group_rank < settings_.terms.max_nodes;
-    if (hello.last.counter == 0 || hello.last.counter != last_counter_ || !placed) {
+    if (hello.last.counter == 0 || hello.last.counter != last_run_ || !placed) {
         return;
     }
     peer.survivor_of = hello.last_group_rank;
@@ -215,7 +238,7 @@ void Coordinator::adopt(Peer& peer, const wire::Hello& hello) {
     places_[rank] = {hello.node.name, hello.node.workers};
     wire::Death lost;
     lost.kind = wire::DeathKind::kNodeLost;
-    lost.node = settings_.local_name;
+    lost.node = lost_coordinator();
     lost.message = "it had the coordinator";
     if (auto over = verdict(lost, restart_count_ - 1, settings_.terms.max_restarts)) {
         over->deaths.push_back(lost);
@@ -238,6 +261,12 @@ std::string Coordinator::objection(PeerId id, const wire::Hello& hello) const {
     }
     if (theirs.max_restarts != ours.max_restarts) {
         return differs("--max-restarts", std::to_string(theirs.max_restarts), std::to_string(ours.max_restarts));
+    }
+    if (theirs.lease != ours.lease) {
+        return differs("lease_timeout", duration_text(theirs.lease), duration_text(ours.lease));
+    }
+    if (theirs.takeover != ours.takeover) {
+        return differs("takeover", theirs.takeover ? "majority" : "off", ours.takeover ? "majority" : "off");
     }
     if (theirs.backend != ours.backend) {
         return differs("--rdzv-backend", theirs.backend, ours.backend);
@@ -271,6 +300,10 @@ void Coordinator::heard(PeerId id, Peer& peer, const wire::Ready& ready) {
     if (phase_ == Phase::kOver || peer.leaving) {
         return;
     }
+    if (peer.member && ready.ended == generation_ && phase_ == Phase::kRunning) {
+        stop_round(wire::StopReason::kFailure,
+                   "node " + peer.hello->node.name + " ended its workers for want of a lease");
+    }
     const bool of_this_round = ready.ended == generation_ && phase_ == Phase::kStopping;
     if (peer.member && !of_this_round) {
         return;  // a late word about an older round
@@ -279,6 +312,9 @@ void Coordinator::heard(PeerId id, Peer& peer, const wire::Ready& ready) {
         for (const wire::Death& death : ready.deaths) {
             note_death(death);
         }
+    }
+    if (phase_ == Phase::kGathering && !peer.ready) {
+        withdraw_proposal();  // to be made again with this node in it
     }
     peer.ready = true;
     peer.store_port = ready.store_port;
@@ -292,8 +328,15 @@ void Coordinator::tell_newcomer(PeerId id, const Peer& peer) {
     if (phase_ != Phase::kRunning || peer.member || !peer.ready) {
         return;
     }
+    if (settings_.terms.takeover && !quorum_config_.voters.empty()) {
+        send(id, wire::Propose{quorum_config_, generation_, true});
+    }
     if (may_grow(peer)) {
-        send(id, wire::Notice{"the job is running: this node takes part from its next round on, in a moment"});
+        const bool at_once = settings_.scale_up == plan::ScaleUp::kNow;
+        send(id, wire::Notice{"the job is running: this node takes part from its next round on, " +
+                              (at_once ? "in a moment"
+                                       : "after the workers' next checkpoint, or in " +
+                                             duration_text(settings_.scale_up_deadline) + " at the latest")});
     } else if (frozen_) {
         send(id, wire::Notice{"the job is finishing: this node waits as a spare"});
     } else {
@@ -338,7 +381,7 @@ void Coordinator::heard(PeerId id, Peer& peer, const wire::Leaving& leaving) {
     const bool started = last_counter_ > 0;
     const bool took_part = peer.survivor_of >= 0;
     const bool enough = !started || !took_part || count_present() >= settings_.terms.min_nodes;
-    const bool can_go_on = id != PeerId::kLocal && enough;
+    const bool can_go_on = enough && (id != PeerId::kLocal || (started && successor() != PeerId::kLocal));
     if (!can_go_on) {
         wire::JobOver over;
         over.exit_code = started ? kExitStopped : kExitSignalBase + leaving.signal;
@@ -348,7 +391,9 @@ void Coordinator::heard(PeerId id, Peer& peer, const wire::Leaving& leaving) {
         return;
     }
     say(Severity::kWarning, why);
-    if (phase_ == Phase::kRunning && peer.member) {
+    retiring_ = retiring_ || id == PeerId::kLocal;
+    withdraw_proposal();
+    if (phase_ == Phase::kRunning && (peer.member || retiring_)) {
         stop_round(wire::StopReason::kMembership, why);
     }
     open_if_possible();

@@ -13,18 +13,26 @@
 //  finished   | -                    | success if all           | -                       | -
 //  leaving    | forget or end        | stop round or end        | forget or end           | -
 //  gone       | forget               | node lost; stop round    | node lost; settle if all| forget; ended if none
-//  local gone | end                  | end                      | end                     | ended if none
+//  local gone | end, or hand over    | end                      | end; settle, hand over  | ended if none
+//  accepted   | agree on the round   | -                        | -                       | -
+//  checkpoint | -                    | stop round for a growth  | -                       | -
+//  beat       | lease                | lease                    | lease                   | lease
 //  time       | notice; open; expire | stop round for a growth  | notice; give up         | give up on the rest
+//             |  evict the silent    |  or a lost quorum; evict |  evict                  |
 //
 // A hello of an agent that has a session already (its link broke and this end has not noticed) ends the older session
 // first. A hello that knows later rounds than this coordinator comes from before its restart: numbers, places and the
 // restart count go on from there.
+// A round is proposed to the last round's voters first, and opened when enough of them have agreed (core/quorum.hpp).
+// "hand over": the local node was told to stop and the job can go on: once its workers have ended, the first of the
+// voters that is here is made coordinator, and this one leaves.
 // "settle": every member is ready or gone (a leaving one: gone), so no old worker is left and all deaths are known: the
 // first cause decides between another round and the end. Only then do agents hear an exit code: all hear the same one.
 #pragma once
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -32,8 +40,11 @@
 #include "base/ids.hpp"
 #include "base/time.hpp"
 #include "core/placement.hpp"
+#include "core/quorum.hpp"
 #include "core/restart_policy.hpp"
+#include "core/round_record.hpp"
 #include "core/say.hpp"
+#include "plan/launch_plan.hpp"
 #include "wire/agent_message.hpp"
 
 namespace ddl::core {
@@ -48,6 +59,15 @@ struct CoordinatorSettings {
     Duration last_call_timeout{};
     Duration rejoin_timeout{};
     Duration farewell_timeout{};  // how long agents may take to end a round's workers, or to leave at the end
+    Duration restart_grace{};     // part of how long survivors may take to come after a takeover
+    plan::ScaleUp scale_up = plan::ScaleUp::kNow;
+    Duration scale_up_deadline{};
+    wire::Contact self;              // this agent, as other agents reach it
+    bool candidates_only = false;    // several endpoints were given: only their owners are voters
+    bool authority_outside = false;  // an election elsewhere (etcd) says until when it may act, and agrees on rounds
+    std::optional<Instant> authority_until;
+    // Of a coordinator that took over: the last round agreed on, and a later one that may be.
+    std::vector<wire::RoundConfig> last;
 };
 
 struct PeerArrived {
@@ -62,8 +82,15 @@ struct PeerGone {  // also of PeerId::kLocal, when the local agent finishes: the
     PeerId peer{};
     std::string why;
 };
+struct AuthorityUntil {  // with authority_outside
+    Instant until{};
+};
+struct RoundAgreed {  // with authority_outside: answers AgreeOnRound
+    Generation generation;
+    bool agreed = false;
+};
 struct TimePassed {};
-using CoordinatorEvent = std::variant<PeerArrived, PeerSaid, PeerGone, TimePassed>;
+using CoordinatorEvent = std::variant<PeerArrived, PeerSaid, PeerGone, AuthorityUntil, RoundAgreed, TimePassed>;
 
 struct SendTo {
     PeerId peer{};
@@ -74,7 +101,14 @@ struct DropPeer {
 };
 // The job is over and every remote agent has left or was given up: the process may end.
 struct CoordinationEnded {};
-using CoordinatorEffect = std::variant<SendTo, DropPeer, Say, CoordinationEnded>;
+struct AgreeOnRound {  // with authority_outside
+    RoundRecord record;
+};
+struct TermLost {  // a voter follows a later coordinator: this one must end
+    std::uint32_t promised = 0;
+};
+struct HandedOver {};  // the coordinator's office has been given away; every remote agent has been dropped
+using CoordinatorEffect = std::variant<SendTo, DropPeer, Say, CoordinationEnded, AgreeOnRound, TermLost, HandedOver>;
 
 class Coordinator {
 public:
@@ -95,11 +129,24 @@ private:
         int survivor_of = -1;       // group rank in the last round it took part in as this process
         bool finished = false;      // all its ranks of the current round exited 0
         bool leaving = false;
+        Instant heard_at{};       // its last word; it is silent from then on
+        std::uint64_t beat = 0;   // number of its last beat
+        Instant lease_sent_at{};  // when that was answered
+    };
+
+    // A round that waits for its voters' agreement.
+    struct Proposal {
+        wire::RoundConfig config;
+        std::vector<Candidate> order;
+        std::set<std::string> agreeing;  // incarnations
+        Instant sent_at{};
     };
 
     void on(const PeerArrived& event);
     void on(const PeerSaid& event);
     void on(const PeerGone& event);
+    void on(const AuthorityUntil& event);
+    void on(const RoundAgreed& event);
     void on(const TimePassed& event);
 
     void heard(PeerId id, Peer& peer, const wire::Hello& hello);
@@ -108,6 +155,9 @@ private:
     void heard(PeerId id, Peer& peer, const wire::FirstExit& exit);
     void heard(PeerId id, Peer& peer, const wire::Finished& finished);
     void heard(PeerId id, Peer& peer, const wire::Leaving& leaving);
+    void heard(PeerId id, Peer& peer, const wire::Beat& beat);
+    void heard(PeerId id, Peer& peer, const wire::Accepted& accepted);
+    void heard(PeerId id, Peer& peer, const wire::CheckpointDone& done);
     template <class Other>
     void heard(PeerId id, Peer& peer, const Other& message);  // coordinator's own messages: a confused peer
 
@@ -121,6 +171,8 @@ private:
     // Rounds (coordinator_rounds.cpp).
     void gather(Duration limit);
     void open_if_possible();
+    [[nodiscard]] Duration last_call() const;
+    void propose_round();
     void open_round();
     void plan_growth(const Peer& peer);
     [[nodiscard]] bool may_grow(const Peer& peer) const;
@@ -137,6 +189,24 @@ private:
     [[nodiscard]] std::string master_address(const Candidate& first) const;
     [[nodiscard]] std::vector<std::string> store_clients(const std::vector<Candidate>& order) const;
     [[nodiscard]] std::vector<Candidate> candidates() const;
+
+    // Leases, quorum and the office itself (coordinator_leases.cpp).
+    void start_leases();
+    void notice_own_absence();
+    void lease_tick();
+    void evict_silent();
+    [[nodiscard]] Duration lease_limit(PeerId id) const;
+    [[nodiscard]] std::optional<Instant> authority_until() const;
+    [[nodiscard]] bool has_authority() const;
+    void adopt_authority(const Peer& peer, const wire::Hello& hello);
+    [[nodiscard]] wire::RoundConfig config_of(const std::vector<Candidate>& order) const;
+    [[nodiscard]] wire::Contact contact_of(const Candidate& candidate) const;
+    [[nodiscard]] std::string lost_coordinator() const;
+    void ask_voters();
+    void withdraw_proposal();
+    void local_gone(const std::string& why);
+    [[nodiscard]] PeerId successor() const;  // kLocal: there is none
+    void hand_over();
 
     // Who is here (coordinator_roster.cpp).
     [[nodiscard]] int count_ready() const;
@@ -155,8 +225,15 @@ private:
     Phase phase_ = Phase::kGathering;
     Instant now_{};
     std::map<PeerId, Peer> peers_;
-    Generation generation_;            // of this coordinator's current or last round; counter 0 before its first
-    std::uint32_t last_counter_ = 0;   // of the job's last round, an earlier coordinator's included; 0: never started
+    Generation generation_;           // of this coordinator's current or last round; counter 0 before its first
+    std::uint32_t last_counter_ = 0;  // of the job's last round, an earlier coordinator's included; 0: never started
+    std::uint32_t last_run_ = 0;      // counter of the last round that any agent here has taken part in
+    Quorum quorum_;
+    std::optional<Proposal> proposal_;
+    wire::RoundConfig quorum_config_;         // of the current or last round of this coordinator
+    std::optional<Instant> authority_until_;  // with authority_outside
+    int expected_ = 0;                        // nodes that may come after a takeover
+    bool retiring_ = false;
     std::vector<FormerPlace> places_;  // of the current or last round, by group rank
     std::vector<DatedDeath> deaths_;   // of the current round
     wire::StopReason stop_reason_ = wire::StopReason::kFailure;
@@ -170,6 +247,7 @@ private:
     std::optional<Instant> growth_limit_;
     std::optional<Instant> farewell_until_;
     std::optional<Instant> stopping_until_;
+    std::optional<Instant> lease_tick_;
     bool ended_ = false;
     std::vector<CoordinatorEffect> effects_;
 };

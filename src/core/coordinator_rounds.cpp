@@ -32,36 +32,63 @@ void Coordinator::gather(Duration limit) {
 // MAX ready nodes open a round at once. Fewer open it when MIN is reached and nobody is still getting ready: in the
 // first round after the last call, later at once (who was lost may come back as a growth).
 void Coordinator::open_if_possible() {
-    if (phase_ != Phase::kGathering) {
+    if (phase_ != Phase::kGathering || proposal_ || retiring_ || !has_authority()) {
         return;
     }
     const int ready = count_ready();
     if (ready >= settings_.terms.max_nodes) {
-        open_round();
+        propose_round();
         return;
     }
     if (ready < settings_.terms.min_nodes) {
         last_call_until_.reset();
         return;
     }
+    const bool all_here = ready == count_present() && ready >= expected_;
+    if (last_counter_ > 0 && all_here && (generation_.counter > 0 || expected_ > 0)) {
+        propose_round();
+        return;
+    }
     if (generation_.counter > 0) {
-        if (ready == count_present()) {
-            open_round();
-        }
         return;
     }
     if (!last_call_until_) {
-        last_call_until_ = now_ + settings_.last_call_timeout;
+        last_call_until_ = now_ + last_call();
     }
     if (*last_call_until_ <= now_) {
-        open_round();
+        propose_round();
     }
 }
 
+// After a takeover survivors may still be ending their workers. An owner of the endpoint that starts afresh listens
+// first whether its job goes on elsewhere (DESIGN 14).
+Duration Coordinator::last_call() const {
+    if (expected_ > 0) {
+        return std::min(settings_.last_call_timeout, settings_.terms.lease + settings_.restart_grace);
+    }
+    constexpr Duration kListen = std::chrono::seconds(3);
+    return settings_.terms.takeover ? std::max(settings_.last_call_timeout, kListen) : settings_.last_call_timeout;
+}
+
+void Coordinator::propose_round() {
+    Proposal proposal;
+    proposal.order = place(candidates(), places_, static_cast<std::size_t>(settings_.terms.max_nodes));
+    proposal.config = config_of(proposal.order);
+    proposal.config.generation = {generation_.term, last_counter_ + 1};
+    ++last_counter_;
+    proposal.sent_at = now_;
+    proposal_ = std::move(proposal);
+    ask_voters();
+}
+
 void Coordinator::open_round() {
-    const std::vector<Candidate> order =
-        place(candidates(), places_, static_cast<std::size_t>(settings_.terms.max_nodes));
-    generation_.counter = ++last_counter_;
+    const Proposal proposal = std::move(*std::exchange(proposal_, std::nullopt));
+    const std::vector<Candidate>& order = proposal.order;
+    generation_ = proposal.config.generation;
+    last_run_ = generation_.counter;
+    quorum_config_ = proposal.config;
+    quorum_.agreed(proposal.config, proposal.sent_at);
+    expected_ = 0;
     phase_ = Phase::kRunning;
     gathering_until_.reset();
     last_call_until_.reset();
@@ -88,7 +115,11 @@ void Coordinator::open_round() {
 
 wire::Assignment Coordinator::complete(wire::Assignment assignment, const std::vector<Candidate>& order) const {
     const Candidate& first = order.front();
+    const Peer& peer = peers_.at(order[static_cast<std::size_t>(assignment.group_rank)].peer);
     assignment.generation = generation_;
+    assignment.config = quorum_config_;
+    assignment.lease_beat = peer.beat;
+    assignment.lease_limit = lease_limit(order[static_cast<std::size_t>(assignment.group_rank)].peer);
     assignment.restart_count = restart_count_;
     assignment.master_addr = master_address(first);
     assignment.master_port = peers_.at(first.peer).store_port;
@@ -144,12 +175,17 @@ std::vector<Candidate> Coordinator::candidates() const {
 
 bool Coordinator::may_grow(const Peer& peer) const {
     const bool room = places_.size() < static_cast<std::size_t>(settings_.terms.max_nodes);
-    return phase_ == Phase::kRunning && !frozen_ && room && peer.ready && !peer.member && !peer.leaving;
+    return phase_ == Phase::kRunning && !frozen_ && room && peer.ready && !peer.member && !peer.leaving &&
+           settings_.scale_up != plan::ScaleUp::kNever;
 }
 
 // Nodes that trickle in cost one restart: the round changes when none has come for a moment, or patience ends.
 void Coordinator::plan_growth(const Peer& peer) {
     if (!may_grow(peer)) {
+        return;
+    }
+    if (settings_.scale_up == plan::ScaleUp::kAtCheckpoint) {
+        growth_at_ = growth_at_.value_or(now_ + settings_.scale_up_deadline);
         return;
     }
     if (!growth_limit_) {
@@ -232,6 +268,10 @@ void Coordinator::settle() {
                     std::to_string(settings_.terms.max_restarts));
     }
     gather(settings_.rejoin_timeout);
+    if (retiring_) {
+        hand_over();
+        return;
+    }
     open_if_possible();
 }
 
@@ -246,11 +286,11 @@ void Coordinator::finish_if_all_done() {
 }
 
 void Coordinator::expire_gathering() {
-    if (count_ready() >= settings_.terms.min_nodes) {
-        open_round();  // somebody is here but doesn't get ready: not at the cost of the others
+    if (count_ready() >= settings_.terms.min_nodes && has_authority() && !proposal_) {
+        propose_round();  // somebody is here but doesn't get ready: not at the cost of the others
         return;
     }
-    const bool first = generation_.counter == 0;
+    const bool first = last_counter_ == 0;
     wire::JobOver over;
     over.exit_code = first ? kExitJoinTimeout : kExitTooFewNodes;
     over.origin = wire::ExitOrigin::kLauncher;
@@ -258,6 +298,9 @@ void Coordinator::expire_gathering() {
     over.why = (first ? "nodes did not come within join_timeout " : "too few nodes were left for rejoin_timeout ") +
                std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit).count()) + " s at " +
                settings_.endpoint_text + ": " + roster_text();
+    if (const std::string voters = quorum_.text(now_); !voters.empty()) {
+        over.why += "; " + voters;
+    }
     end_job(std::move(over));
 }
 
@@ -270,6 +313,7 @@ void Coordinator::end_job(wire::JobOver over) {
     next_notice_.reset();
     growth_at_.reset();
     stopping_until_.reset();
+    proposal_.reset();
     farewell_until_ = now_ + settings_.farewell_timeout;
     for (const auto& [id, peer] : peers_) {
         send(id, *over_);

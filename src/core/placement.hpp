@@ -25,6 +25,8 @@ struct Candidate {
 struct FormerPlace {
     std::string name;
     int workers = 1;
+
+    friend bool operator==(const FormerPlace&, const FormerPlace&) = default;
 };
 
 // At most `limit` candidates, in group-rank order.

@@ -24,8 +24,9 @@ std::string magic() {
 
 struct AgentLink::Impl {
     Loop& loop;
-    std::string host;
-    std::uint16_t port;
+    std::vector<LinkTarget> targets;
+    std::size_t target = 0;
+    std::string failures;  // of the targets before this one, in this round of tries
     std::shared_ptr<const LinkCallbacks> callbacks;
     Timer pause;
     Duration next_pause = kFirstPause;
@@ -40,10 +41,9 @@ struct AgentLink::Impl {
     // Expires with this object: answers of the resolver and loops over messages look at it.
     std::shared_ptr<bool> alive = std::make_shared<bool>(true);
 
-    Impl(Loop& a_loop, std::string a_host, std::uint16_t a_port, LinkCallbacks a_callbacks)
+    Impl(Loop& a_loop, std::vector<LinkTarget> the_targets, LinkCallbacks a_callbacks)
         : loop(a_loop),
-          host(std::move(a_host)),
-          port(a_port),
+          targets(std::move(the_targets)),
           callbacks(std::make_shared<const LinkCallbacks>(std::move(a_callbacks))),
           pause(a_loop) {
     }
@@ -59,6 +59,12 @@ struct AgentLink::Impl {
     void lost(const std::string& why);
     void try_failed(const std::string& why);
     void pause_then_try();
+    [[nodiscard]] const std::string& host() const {
+        return targets[target].host;
+    }
+    [[nodiscard]] std::string target_text() const {
+        return host_and_port(targets[target].host, targets[target].port);
+    }
 };
 
 AgentLink::Impl::~Impl() {
@@ -68,7 +74,7 @@ AgentLink::Impl::~Impl() {
 }
 
 void AgentLink::Impl::begin_try() {
-    resolve(loop, host, [this, still = std::weak_ptr(alive)](Result<std::vector<std::string>> result) {
+    resolve(loop, host(), [this, still = std::weak_ptr(alive)](Result<std::vector<std::string>> result) {
         if (!still.expired() && !closing) {
             resolved(std::move(result));
         }
@@ -88,19 +94,20 @@ void AgentLink::Impl::resolved(Result<std::vector<std::string>> result) {
 
 void AgentLink::Impl::try_next_address() {
     if (next_address >= addresses.size()) {
-        try_failed("cannot connect to " + host_and_port(host, port) + ": " + join(reasons, "; "));
+        try_failed("cannot connect to " + target_text() + ": " + join(reasons, "; "));
         return;
     }
     const std::string address = addresses[next_address++];
-    connector = std::make_unique<Connector>(loop, address, port, kConnectLimit, [this, address](Result<os::Fd> fd) {
-        const auto finished = std::move(connector);
-        if (fd.has_value()) {
-            connected(std::move(*fd));
-            return;
-        }
-        reasons.push_back(address == host ? fd.error().message : address + ": " + fd.error().message);
-        try_next_address();
-    });
+    connector = std::make_unique<Connector>(
+        loop, address, targets[target].port, kConnectLimit, [this, address](Result<os::Fd> fd) {
+            const auto finished = std::move(connector);
+            if (fd.has_value()) {
+                connected(std::move(*fd));
+                return;
+            }
+            reasons.push_back(address == host() ? fd.error().message : address + ": " + fd.error().message);
+            try_next_address();
+        });
 }
 
 void AgentLink::Impl::connected(os::Fd fd) {
@@ -125,7 +132,7 @@ void AgentLink::Impl::read(std::string_view bytes) {
         auto message = reader.next();
         if (!message.has_value()) {
             connection->close();
-            lost(host_and_port(host, port) + " sent what is no message: " + message.error().message);
+            lost(target_text() + " sent what is no message: " + message.error().message);
             return;
         }
         if (!message->has_value()) {
@@ -138,17 +145,26 @@ void AgentLink::Impl::read(std::string_view bytes) {
 
 void AgentLink::Impl::lost(const std::string& why) {
     connection.reset();
+    failures.clear();
+    target = (target + 1) % targets.size();
     pause_then_try();
     const auto keep = callbacks;
     keep->down(why);
 }
 
 void AgentLink::Impl::try_failed(const std::string& why) {
+    failures += (failures.empty() ? "" : "; ") + why;
+    target = (target + 1) % targets.size();
+    if (target != 0) {
+        begin_try();
+        return;
+    }
+    const std::string all = std::exchange(failures, "");
     pause_then_try();
-    if (why != last_reason) {
-        last_reason = why;
+    if (all != last_reason) {
+        last_reason = all;
         const auto keep = callbacks;
-        keep->retrying(why);
+        keep->retrying(all);
     }
 }
 
@@ -157,8 +173,8 @@ void AgentLink::Impl::pause_then_try() {
     next_pause = std::min<Duration>(next_pause * 2, kLongestPause);
 }
 
-AgentLink::AgentLink(Loop& loop, std::string host, std::uint16_t port, LinkCallbacks callbacks)
-    : impl_(std::make_unique<Impl>(loop, std::move(host), port, std::move(callbacks))) {
+AgentLink::AgentLink(Loop& loop, std::vector<LinkTarget> targets, LinkCallbacks callbacks)
+    : impl_(std::make_unique<Impl>(loop, std::move(targets), std::move(callbacks))) {
     impl_->begin_try();
 }
 

@@ -58,11 +58,18 @@ struct LinkCallbacks {
     std::function<void(std::string why)> retrying;  // a try failed; called for the first and when the reason changes
 };
 
+struct LinkTarget {
+    std::string host;
+    std::uint16_t port = 0;
+
+    friend bool operator==(const LinkTarget&, const LinkTarget&) = default;
+};
+
 class AgentLink {
 public:
-    // Starts dialling at once. Names are resolved anew for every try; all addresses are tried; pause 50 ms, doubled up
-    // to 1 s.
-    AgentLink(Loop& loop, std::string host, std::uint16_t port, LinkCallbacks callbacks);
+    // Starts dialling at once, one target after the other (at least one). Names are resolved anew for every try; all
+    // addresses are tried; a pause follows when all targets have failed: 50 ms, doubled up to 1 s.
+    AgentLink(Loop& loop, std::vector<LinkTarget> targets, LinkCallbacks callbacks);
     ~AgentLink();
 
     void send(const wire::Message& message);  // dropped when there is no session

@@ -15,7 +15,6 @@
 namespace ddl::run {
 namespace {
 
-constexpr auto kLookAgain = std::chrono::milliseconds(500);
 constexpr int kMostGuardsLost = 20;  // whoever kills that many will kill the next one, too
 constexpr auto kLeaveLimit = std::chrono::seconds(2);
 
@@ -30,11 +29,16 @@ Driver::Driver(const plan::LaunchPlan& plan, DriverParts parts, Console& console
           loop_, plan, [this](const std::string& text) { console_.warn(text); }, outputs),
       store_(loop_, plan, [this](const std::string& text) { console_.warn(text); }),
       workers_(loop_, plan, parts_.estate.nonce, parts_.guard, parts_.cgroup, pump_, parts_.events,
-               [this](core::AgentEvent event) {
-                   put(std::move(event));
-                   work();
-               }),
-      agent_(agent_settings(plan, parts_.estate.nonce), os::now()) {
+               [this](core::AgentEvent event) { happened(std::move(event)); }),
+      rendezvous_(loop_, plan,
+                  {.happened = [this](core::NodeEvent event) { happened(std::move(event)); },
+                   .store_client = [this](int fd, std::string bytes) { store_.adopt(fd, std::move(bytes)); },
+                   .warn = [this](const std::string& text) { console_.warn(text); },
+                   .became_idle =
+                       [this] {
+                           leave_when_told();
+                       }}),
+      node_(node_settings(plan, parts_.estate.nonce), os::now()) {
     pump_.when_deadline_is_earlier([this] { arm(); });
 }
 
@@ -44,7 +48,7 @@ int Driver::run() {
     pump_.keep_error_files_in(parts_.estate.directory);
     watch_guard();
     signal_watch_ = loop_.watch_readable(parts_.signals.fd(), [this] { signal_ready(); });
-    find_host();
+    rendezvous_.begin();
     work();
     if (!loop_stopped_) {
         loop_.run();
@@ -59,97 +63,15 @@ int Driver::run() {
     return *exit_code_;
 }
 
-// ---- who hosts the coordinator ----------------------------------------------------------------------------------
-
-void Driver::find_host() {
-    const plan::RendezvousPlan& rendezvous = plan_.rendezvous;
-    if (rendezvous.kind == plan::Rendezvous::kLocal || rendezvous.is_host.value_or(false)) {
-        become_host();
-    } else if (rendezvous.is_host.has_value()) {
-        become_guest();
-    } else if (rendezvous.kind == plan::Rendezvous::kStatic) {
-        rendezvous.node_rank == 0 ? become_host() : become_guest();
-    } else {
-        net::resolve(loop_, rendezvous.endpoint.host,
-                     [this](Result<std::vector<std::string>> found) { host_found(std::move(found)); });
-    }
-}
-
-// The owner of the endpoint's address hosts, whatever the machine is called; all of 127.0.0.0/8 is one's own (Debian
-// gives a host's own name 127.0.1.1). A name may not be known yet: look again
-// until the agent's join deadline.
-void Driver::host_found(Result<std::vector<std::string>> addresses) {
-    if (!addresses) {
-        put(core::AgentEvent(core::SessionRetry{addresses.error().message}));
-        next_look_ = os::now() + kLookAgain;
-    } else {
-        const std::vector<std::string> own = os::interface_addresses();
-        const bool mine = std::any_of(addresses->begin(), addresses->end(), [&](const std::string& address) {
-            const std::string plain = plain_address(address);
-            return plain.starts_with("127.") || std::find(own.begin(), own.end(), plain) != own.end();
-        });
-        mine ? become_host() : become_guest();
-    }
-    work();
-}
-
-void Driver::become_host() {
-    const plan::RendezvousPlan& rendezvous = plan_.rendezvous;
-    if (rendezvous.kind != plan::Rendezvous::kLocal) {
-        net::HubCallbacks callbacks;
-        callbacks.arrived = [this](PeerId peer, std::string address) {
-            put(core::CoordinatorEvent(core::PeerArrived{peer, std::move(address)}));
-            work();
-        };
-        callbacks.received = [this](PeerId peer, wire::Message message) {
-            put(core::CoordinatorEvent(core::PeerSaid{peer, std::move(message)}));
-            work();
-        };
-        callbacks.gone = [this](PeerId peer, std::string why) {
-            put(core::CoordinatorEvent(core::PeerGone{peer, std::move(why)}));
-            work();
-        };
-        callbacks.store_client = [this](int fd, std::string first_bytes) {
-            store_.adopt(fd, std::move(first_bytes));
-        };
-        callbacks.warn = [this](const std::string& text) {
-            console_.warn(text);
-        };
-        callbacks.became_idle = [this] {
-            leave_when_told();
-        };
-        auto hub = net::AgentHub::listen(loop_, rendezvous.endpoint.port, std::move(callbacks));
-        if (!hub) {
-            put(core::AgentEvent(core::SystemFailed{"rendezvous: " + hub.error().message}));
-            return;
-        }
-        hub_ = std::move(*hub);
-    }
-    coordinator_.emplace(coordinator_settings(plan_), os::now());
-    put(core::CoordinatorEvent(core::PeerArrived{PeerId::kLocal, ""}));
-    put(core::AgentEvent(core::SessionUp{""}));
-}
-
-void Driver::become_guest() {
-    net::LinkCallbacks callbacks;
-    const auto forward = [this](auto make) {
-        return [this, make](auto value) {
-            put(core::AgentEvent(make(std::move(value))));
-            work();
-        };
-    };
-    callbacks.up = forward([](std::string own) { return core::SessionUp{std::move(own)}; });
-    callbacks.received = forward([](wire::Message message) { return core::FromCoordinator{std::move(message)}; });
-    callbacks.down = forward([](std::string why) { return core::SessionDown{std::move(why)}; });
-    callbacks.retrying = forward([](std::string why) { return core::SessionRetry{std::move(why)}; });
-    const plan::Endpoint& endpoint = plan_.rendezvous.endpoint;
-    link_ = std::make_unique<net::AgentLink>(loop_, endpoint.host, endpoint.port, std::move(callbacks));
-}
-
 // ---- the queue --------------------------------------------------------------------------------------------------
 
-void Driver::put(Event event) {
+void Driver::put(core::NodeEvent event) {
     queue_.push_back(std::move(event));
+}
+
+void Driver::happened(core::NodeEvent event) {
+    put(std::move(event));
+    work();
 }
 
 void Driver::work() {
@@ -158,17 +80,10 @@ void Driver::work() {
     }
     working_ = true;
     while (!queue_.empty()) {
-        const Event event = std::move(queue_.front());
+        const core::NodeEvent event = std::move(queue_.front());
         queue_.pop_front();
-        const auto perform_all = [this](const auto& effects) {
-            for (const auto& effect : effects) {
-                std::visit([this](const auto& e) { perform(e); }, effect);
-            }
-        };
-        if (const auto* of_agent = std::get_if<core::AgentEvent>(&event)) {
-            perform_all(agent_.step(*of_agent, os::now()));
-        } else if (coordinator_) {
-            perform_all(coordinator_->step(std::get<core::CoordinatorEvent>(event), os::now()));
+        for (const core::NodeEffect& effect : node_.step(event, os::now())) {
+            std::visit([this](const auto& e) { perform(e); }, effect);
         }
     }
     working_ = false;
@@ -183,10 +98,9 @@ void Driver::arm() {
             next = deadline;
         }
     };
-    consider(agent_.next_deadline());
-    consider(coordinator_ ? coordinator_->next_deadline() : std::nullopt);
+    consider(node_.next_deadline());
     consider(pump_.next_deadline());
-    consider(next_look_);
+    consider(rendezvous_.next_deadline());
     consider(leave_by_);
     loop_.set_alarm(next, [this] { alarm(); });
 }
@@ -196,19 +110,13 @@ void Driver::alarm() {
     const auto due = [now](std::optional<Instant> deadline) {
         return deadline && *deadline <= now;
     };
-    if (due(agent_.next_deadline())) {
-        put(core::AgentEvent(core::AgentTime{}));
-    }
-    if (coordinator_ && due(coordinator_->next_deadline())) {
-        put(core::CoordinatorEvent(core::TimePassed{}));
+    if (due(node_.next_deadline())) {
+        put(core::NodeTime{});
     }
     if (due(pump_.next_deadline())) {
         pump_.tick(now);
     }
-    if (due(next_look_)) {
-        next_look_.reset();
-        find_host();
-    }
+    rendezvous_.tick(now);
     work();
 }
 
@@ -252,14 +160,6 @@ void Driver::guard_ended() {
 }
 
 // ---- effects of the agent ---------------------------------------------------------------------------------------
-
-void Driver::perform(const core::ToCoordinator& effect) {
-    if (coordinator_) {
-        put(core::CoordinatorEvent(core::PeerSaid{PeerId::kLocal, effect.message}));
-    } else if (link_) {
-        link_->send(effect.message);
-    }
-}
 
 void Driver::perform(const core::PrepareStore& /*effect*/) {
     const Result<std::uint16_t> port = store_.prepare();
@@ -331,44 +231,24 @@ void Driver::perform(const core::Report& effect) {
 
 void Driver::perform(const core::Finish& effect) {
     exit_code_ = reported_exit_code_.value_or(effect.exit_code);
-    put(core::CoordinatorEvent(core::PeerGone{PeerId::kLocal, "its agent has finished"}));
-    if (link_) {
-        link_->close_when_sent([this] { leave_when_told(); });
-    }
+    rendezvous_.close_when_sent();
 }
 
-// ---- effects of the coordinator ---------------------------------------------------------------------------------
-
-void Driver::perform(const core::SendTo& effect) {
-    if (effect.peer == PeerId::kLocal) {
-        put(core::AgentEvent(core::FromCoordinator{effect.message}));
-    } else if (hub_) {
-        hub_->send(effect.peer, effect.message);
-    }
-}
-
-void Driver::perform(const core::DropPeer& effect) {
-    if (effect.peer != PeerId::kLocal && hub_) {
-        hub_->drop(effect.peer);
-    }
-}
-
-void Driver::perform(const core::CoordinationEnded& /*effect*/) {
-    coordination_ended_ = true;
+void Driver::perform(const core::MayLeave& /*effect*/) {
+    may_leave_ = true;
 }
 
 // ---- leaving ----------------------------------------------------------------------------------------------------
 
 // The coordinator's process stays until the other agents have left; every process stays until its last words are sent.
 void Driver::leave_when_told() {
-    if (!exit_code_ || (coordinator_ && !coordination_ended_)) {
+    if (!exit_code_ || (node_.coordinates() && !may_leave_)) {
         return;
     }
     if (!leave_by_) {
         leave_by_ = os::now() + kLeaveLimit;
     }
-    const bool all_sent = (!hub_ || hub_->idle()) && (!link_ || link_->idle());
-    if (all_sent || *leave_by_ <= os::now()) {
+    if (rendezvous_.idle() || *leave_by_ <= os::now()) {
         leave();
     }
 }

@@ -12,9 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/agent.hpp"
-#include "core/coordinator.hpp"
-#include "net/agent_sessions.hpp"
+#include "core/node.hpp"
 #include "net/loop.hpp"
 #include "os/cgroup.hpp"
 #include "os/guard.hpp"
@@ -23,6 +21,7 @@
 #include "run/console.hpp"
 #include "run/event_log.hpp"
 #include "run/log_pump.hpp"
+#include "run/rendezvous.hpp"
 #include "run/store_host.hpp"
 #include "run/workers.hpp"
 
@@ -45,14 +44,8 @@ public:
     [[nodiscard]] int run();
 
 private:
-    using Event = std::variant<core::AgentEvent, core::CoordinatorEvent>;
-
-    void find_host();
-    void host_found(Result<std::vector<std::string>> addresses);
-    void become_host();
-    void become_guest();
-
-    void put(Event event);
+    void put(core::NodeEvent event);
+    void happened(core::NodeEvent event);
     void work();
     void arm();
     void alarm();
@@ -60,7 +53,6 @@ private:
     void watch_guard();
     void guard_ended();
 
-    void perform(const core::ToCoordinator& effect);
     void perform(const core::PrepareStore& effect);
     void perform(const core::CloseStore& effect);
     void perform(const core::StartWorkers& effect);
@@ -69,9 +61,11 @@ private:
     void perform(const core::Say& effect);
     void perform(const core::Report& effect);
     void perform(const core::Finish& effect);
-    void perform(const core::SendTo& effect);
-    void perform(const core::DropPeer& effect);
-    void perform(const core::CoordinationEnded& effect);
+    void perform(const core::MayLeave& effect);
+    template <class OfRendezvous>
+    void perform(const OfRendezvous& effect) {
+        rendezvous_.perform(effect);
+    }
 
     void leave_when_told();
     void leave();
@@ -85,20 +79,17 @@ private:
     LogPump pump_;
     StoreHost store_;
     Workers workers_;
-    core::Agent agent_;
-    std::optional<core::Coordinator> coordinator_;
-    std::unique_ptr<net::AgentHub> hub_;
-    std::unique_ptr<net::AgentLink> link_;
+    Rendezvous rendezvous_;
+    core::Node node_;
     std::unique_ptr<net::Watch> signal_watch_;
     std::unique_ptr<net::Watch> guard_watch_;
     int guards_lost_ = 0;
-    std::deque<Event> queue_;
+    std::deque<core::NodeEvent> queue_;
     bool working_ = false;
-    std::optional<Instant> next_look_;  // for the endpoint's owner
-    std::optional<Instant> leave_by_;   // with what is still to be sent
+    std::optional<Instant> leave_by_;  // with what is still to be sent
     std::optional<int> reported_exit_code_;
     std::optional<int> exit_code_;  // set once this node's part is over
-    bool coordination_ended_ = false;
+    bool may_leave_ = false;
     bool loop_stopped_ = false;
 };
 

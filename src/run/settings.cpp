@@ -9,6 +9,17 @@ namespace {
 // After the job's end, agents have the shutdown timeout for their workers and this long for the rest.
 constexpr auto kFarewellMargin = std::chrono::seconds(15);
 
+const char* backend_name(plan::Rendezvous kind) {
+    switch (kind) {
+        case plan::Rendezvous::kStatic:
+            return "static";
+        case plan::Rendezvous::kEtcd:
+            return "etcd";
+        default:
+            return "c10d";
+    }
+}
+
 wire::JobTerms job_terms(const plan::LaunchPlan& plan) {
     wire::JobTerms terms;
     terms.job_id = plan.rendezvous.job_id;
@@ -16,7 +27,9 @@ wire::JobTerms job_terms(const plan::LaunchPlan& plan) {
     terms.min_nodes = plan.rendezvous.min_nodes;
     terms.max_nodes = plan.rendezvous.max_nodes;
     terms.max_restarts = plan.supervision.max_restarts;
-    terms.backend = plan.rendezvous.kind == plan::Rendezvous::kStatic ? "static" : "c10d";
+    terms.backend = backend_name(plan.rendezvous.kind);
+    terms.lease = plan.rendezvous.lease_timeout;
+    terms.takeover = plan.rendezvous.takeover;
     terms.command_digest = plan.rendezvous.command_digest;
     return terms;
 }
@@ -31,6 +44,12 @@ std::string local_master_address(const plan::LaunchPlan& plan) {
         return plan.master_addr;
     }
     return plan.rendezvous.endpoint.host.empty() ? "127.0.0.1" : plan.rendezvous.endpoint.host;
+}
+
+// This agent as others reach it, as far as it can know: the port is added when it is open.
+wire::Contact own_contact(const plan::LaunchPlan& plan, const std::string& nonce) {
+    const plan::RendezvousPlan& rendezvous = plan.rendezvous;
+    return {plan.node_name, nonce, rendezvous.local_addr.empty() ? rendezvous.endpoint.host : rendezvous.local_addr, 0};
 }
 
 }  // namespace
@@ -57,7 +76,7 @@ core::AgentSettings agent_settings(const plan::LaunchPlan& plan, const std::stri
     return settings;
 }
 
-core::CoordinatorSettings coordinator_settings(const plan::LaunchPlan& plan) {
+core::CoordinatorSettings coordinator_settings(const plan::LaunchPlan& plan, const std::string& nonce) {
     core::CoordinatorSettings settings;
     settings.terms = job_terms(plan);
     settings.endpoint_host = local_master_address(plan);
@@ -67,7 +86,30 @@ core::CoordinatorSettings coordinator_settings(const plan::LaunchPlan& plan) {
     settings.last_call_timeout = plan.rendezvous.last_call_timeout;
     settings.rejoin_timeout = plan.rendezvous.rejoin_timeout;
     settings.farewell_timeout = plan.supervision.shutdown_timeout + kFarewellMargin;
+    settings.restart_grace = plan.supervision.restart_grace;
+    settings.scale_up = plan.rendezvous.scale_up;
+    settings.scale_up_deadline = plan.rendezvous.scale_up_deadline;
+    settings.self = own_contact(plan, nonce);
+    settings.candidates_only = plan.rendezvous.endpoints.size() > 1;
+    settings.authority_outside = plan.rendezvous.kind == plan::Rendezvous::kEtcd;
     return settings;
+}
+
+core::TakeoverSettings takeover_settings(const plan::LaunchPlan& plan, const std::string& nonce) {
+    core::TakeoverSettings settings;
+    settings.terms = job_terms(plan);
+    settings.self = own_contact(plan, nonce);
+    if (plan.rendezvous.takeover) {
+        for (const plan::Endpoint& endpoint : plan.rendezvous.endpoints) {
+            const std::string text = host_and_port(endpoint.host, endpoint.port);
+            settings.endpoints.push_back({text, "endpoint " + text, endpoint.host, endpoint.port});
+        }
+    }
+    return settings;
+}
+
+core::NodeSettings node_settings(const plan::LaunchPlan& plan, const std::string& nonce) {
+    return {agent_settings(plan, nonce), coordinator_settings(plan, nonce), takeover_settings(plan, nonce)};
 }
 
 int exit_code_class(const wire::JobOver& over) {

@@ -108,7 +108,8 @@ struct Hello {
     int last_group_rank = -1;            // its place in that round
     int restart_count = 0;               // the job's, as this agent knows it
     std::vector<Duration> restart_ages;  // of the failures that a budget per time window still counts
-    RoundConfig config;                  // the last one it has accepted
+    RoundConfig config;                  // the last one it knows to be agreed on
+    std::optional<RoundConfig> pending;  // one it has accepted since, agreed on or not
     std::uint32_t promised = 0;          // it follows no coordinator of an earlier term
 
     friend bool operator==(const Hello&, const Hello&) = default;
@@ -228,9 +229,12 @@ struct Lease {
     friend bool operator==(const Lease&, const Lease&) = default;
 };
 
-// The next round's configuration, to the voters of the last one, and to those who wait as spares.
+// The next round's configuration: to the voters of the last one, who answer; once agreed on, also to those who take no
+// part in it, for their information.
 struct Propose {
     RoundConfig config;
+    Generation previous;  // the latest that the coordinator knows of: who knows of a later one refuses
+    bool agreed = false;
 
     friend bool operator==(const Propose&, const Propose&) = default;
 };

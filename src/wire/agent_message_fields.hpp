@@ -81,6 +81,7 @@ void fields(Archive& archive, Hello& v) {
     archive("restart_count", v.restart_count);
     archive("restart_ages_ns", v.restart_ages);
     archive("config", v.config);
+    archive("pending", v.pending);
     archive("promised", v.promised);
 }
 
@@ -174,6 +175,8 @@ void fields(Archive& archive, Lease& v) {
 template <class Archive>
 void fields(Archive& archive, Propose& v) {
     archive("config", v.config);
+    archive("previous", v.previous);
+    archive("agreed", v.agreed);
 }
 
 template <class Archive>

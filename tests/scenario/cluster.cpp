@@ -345,6 +345,10 @@ void Cluster::perform(Node& node, const core::ToCoordinator& effect) {
     }
 }
 
+void Cluster::perform(Node& node, const core::DropSession& effect) {
+    disconnect(node, effect.why, true);
+}
+
 void Cluster::perform(Node& node, const core::PrepareStore& /*effect*/) {
     ++node.stores;
     put(node, core::StorePrepared{static_cast<std::uint16_t>(kFirstPort + kPortsPerNode * node.index + node.stores)});

@@ -113,6 +113,7 @@ private:
     using Queued = std::variant<ToAgent, core::CoordinatorEvent>;
 
     void perform(Node& node, const core::ToCoordinator& effect);
+    void perform(Node& node, const core::DropSession& effect);
     void perform(Node& node, const core::PrepareStore& effect);
     void perform(Node& node, const core::CloseStore& effect);
     void perform(Node& node, const core::StartWorkers& effect);
@@ -125,6 +126,10 @@ private:
     void perform(const core::DropPeer& effect);
     void perform(const core::Say& effect);
     void perform(const core::CoordinationEnded& effect);
+    template <class OfTheOffice>  // leases and takeovers: tests/sim
+    void perform(const OfTheOffice& /*effect*/) {
+        violate("an effect that this cluster does not know");
+    }
 
     void connect(Node& node);
     void disconnect(Node& node, const std::string& why, bool coordinator_notices);

@@ -25,7 +25,7 @@ std::uint16_t unused_port() {
 class Link : public testing::Test {
 protected:
     void dial(const std::string& host, std::uint16_t port) {
-        link = std::make_unique<AgentLink>(loop, host, port,
+        link = std::make_unique<AgentLink>(loop, std::vector<LinkTarget>{{host, port}},
                                            LinkCallbacks{.up =
                                                              [this](std::string own) {
                                                                  own_address = std::move(own);
@@ -316,7 +316,7 @@ TEST_F(Link, ManyLinksShareAHub) {
     int many_ups = 0;
     int many_received = 0;
     for (int i = 0; i < 200; ++i) {
-        links.push_back(std::make_unique<AgentLink>(loop, "127.0.0.1", hub->port(),
+        links.push_back(std::make_unique<AgentLink>(loop, std::vector<LinkTarget>{{"127.0.0.1", hub->port()}},
                                                     LinkCallbacks{.up = [&](const std::string&) { ++many_ups; },
                                                                   .received = [&](const auto&) { ++many_received; },
                                                                   .down = [](const std::string&) { FAIL(); },

@@ -77,7 +77,7 @@ TEST(AgentSettings, AnIpv6EndpointIsShownInBrackets) {
 }
 
 TEST(CoordinatorSettings, AreThoseOfThePlan) {
-    const core::CoordinatorSettings settings = coordinator_settings(two_nodes());
+    const core::CoordinatorSettings settings = coordinator_settings(two_nodes(), "");
     EXPECT_EQ(settings.terms, agent_settings(two_nodes(), "").terms) << "or this node would refuse itself";
     EXPECT_EQ(settings.endpoint_host, "h0");
     EXPECT_EQ(settings.endpoint_text, "h0:29400");
@@ -91,20 +91,20 @@ TEST(CoordinatorSettings, AreThoseOfThePlan) {
 TEST(CoordinatorSettings, TheMastersAddressAsTypedElseOfTheEndpointElseLoopback) {
     plan::LaunchPlan plan = two_nodes();
     plan.master_addr = "10.0.0.1";
-    EXPECT_EQ(coordinator_settings(plan).endpoint_host, "10.0.0.1");
+    EXPECT_EQ(coordinator_settings(plan, "n").endpoint_host, "10.0.0.1");
     plan.master_addr.clear();
-    EXPECT_EQ(coordinator_settings(plan).endpoint_host, "h0");
-    EXPECT_EQ(coordinator_settings(alone()).endpoint_host, "127.0.0.1");
+    EXPECT_EQ(coordinator_settings(plan, "n").endpoint_host, "h0");
+    EXPECT_EQ(coordinator_settings(alone(), "n").endpoint_host, "127.0.0.1");
     plan = alone();
     plan.master_addr = "localhost";
-    EXPECT_EQ(coordinator_settings(plan).endpoint_host, "localhost");
+    EXPECT_EQ(coordinator_settings(plan, "n").endpoint_host, "localhost");
 }
 
 TEST(CoordinatorSettings, BackendsDoNotMix) {
     plan::LaunchPlan plan = two_nodes();
     plan.rendezvous.kind = plan::Rendezvous::kStatic;
-    EXPECT_EQ(coordinator_settings(plan).terms.backend, "static");
-    EXPECT_EQ(coordinator_settings(two_nodes()).terms.backend, "c10d");
+    EXPECT_EQ(coordinator_settings(plan, "n").terms.backend, "static");
+    EXPECT_EQ(coordinator_settings(two_nodes(), "").terms.backend, "c10d");
 }
 
 struct Row {

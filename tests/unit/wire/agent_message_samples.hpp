@@ -52,6 +52,7 @@ inline Hello sample_hello() {
     hello.node.candidate = true;
     hello.restart_ages = {std::chrono::seconds(9)};
     hello.config = sample_config();
+    hello.pending = RoundConfig{{1, 7}, {sample_contact()}, 1};
     hello.promised = 3;
     return hello;
 }
@@ -98,7 +99,7 @@ inline std::vector<Message> sample_messages() {
     all.emplace_back(Stop{{1, 5}, StopReason::kMembership, "the job grows"});
     all.emplace_back(JobOver{137, ExitOrigin::kWorker, "rank 3 was killed", {sample_death()}, 3});
     all.emplace_back(Lease{4, std::chrono::milliseconds(3900)});
-    all.emplace_back(Propose{sample_config()});
+    all.emplace_back(Propose{sample_config(), {1, 5}, true});
     all.emplace_back(Retire{2, sample_contact(), "node n0 was stopped by SIGTERM"});
     all.emplace_back(Seek{"job", "abc"});
     all.emplace_back(VoteRequest{"job", 2, true, {1, 6}, sample_contact()});
