@@ -63,7 +63,10 @@ void Agent::greet() {
     hello.node = settings_.node;
     hello.last = generation_;
     hello.last_group_rank = group_rank_;
-    hello.restart_count = restart_count_ + (broken_ ? 1 : 0);
+    hello.restart_count = restart_count_;
+    for (const Instant at : restarts_at_) {
+        hello.restart_ages.push_back(now_ - at);
+    }
     send(std::move(hello));
 }
 
@@ -94,7 +97,6 @@ void Agent::on(const SessionDown& event) {
             break;
         case State::kRunning:
         case State::kFinished:
-            broken_ = true;
             end_workers(Next::kSeek, settings_.restart_grace, SIGTERM);
             break;
         case State::kEnding:
@@ -168,9 +170,12 @@ void Agent::heard(const wire::Assignment& assignment) {
     group_rank_ = assignment.group_rank;
     base_rank_ = assignment.base_rank;
     restart_count_ = assignment.restart_count;
+    restarts_at_.clear();
+    for (const Duration age : assignment.restart_ages) {
+        restarts_at_.push_back(now_ - age);
+    }
     group_ = WorkerGroup(settings_.node.workers);
     deaths_.clear();
-    broken_ = false;
     clean_ = false;
     effects_.emplace_back(StartWorkers{assignment, job_id_});
 }
@@ -180,8 +185,8 @@ void Agent::heard(const wire::Stop& stop) {
         return;
     }
     say(Severity::kWarning, "stopping round " + std::to_string(generation_.number()) + ": " + stop.why);
-    broken_ = stop.reason == wire::StopReason::kFailure;
-    end_workers(Next::kReadyAgain, broken_ ? settings_.restart_grace : settings_.shutdown_timeout, SIGTERM);
+    const bool failure = stop.reason == wire::StopReason::kFailure;
+    end_workers(Next::kReadyAgain, failure ? settings_.restart_grace : settings_.shutdown_timeout, SIGTERM);
 }
 
 void Agent::on(const WorkerStarted& event) {

@@ -212,10 +212,10 @@ private:
     bool session_ = false;
     std::string job_id_;
     Generation generation_;  // of the current or last round
-    bool broken_ = false;    // that round ended by a failure
     int group_rank_ = -1;
     int base_rank_ = 0;
     int restart_count_ = 0;
+    std::vector<Instant> restarts_at_;  // for a coordinator that takes over
     WorkerGroup group_;
     std::vector<std::pair<wire::Death, Instant>> deaths_;  // of the current or last round
 

@@ -96,7 +96,6 @@ void Agent::fence() {
     if (state_ == State::kEnding) {
         kill_workers();
     } else if (local_ && session_) {
-        broken_ = true;
         end_workers(Next::kReadyAgain, Duration::zero(), SIGKILL);
     } else {
         leave_session("it grants no lease");

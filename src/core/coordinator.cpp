@@ -26,7 +26,10 @@ std::string differs(const char* what, const std::string& theirs, const std::stri
 }  // namespace
 
 Coordinator::Coordinator(CoordinatorSettings settings, Instant now)
-    : settings_(std::move(settings)), now_(now), quorum_(settings_.terms.lease, settings_.self.incarnation) {
+    : settings_(std::move(settings)),
+      now_(now),
+      quorum_(settings_.terms.lease, settings_.self.incarnation),
+      policy_(settings_.restart_rules) {
     generation_.term = settings_.term;
     start_leases();
     gather(last_counter_ == 0 ? settings_.join_timeout : settings_.rejoin_timeout);
@@ -157,7 +160,8 @@ void Coordinator::on(const TimePassed& /*event*/) {
             stop_round(wire::StopReason::kMembership, "the job grows: " + roster_text());
         }
     }
-    if (last_call_until_ && *last_call_until_ <= now_) {
+    const bool held = due(hold_until_);
+    if (held || (last_call_until_ && *last_call_until_ <= now_)) {
         open_if_possible();
     }
     if (due(gathering_until_)) {
@@ -208,41 +212,6 @@ void Coordinator::replace_older_session(PeerId id, const wire::Hello& hello) {
         const PeerId older_id = older->first;
         effects_.emplace_back(DropPeer{older_id});
         on(PeerGone{older_id, "it has connected again"});
-    }
-}
-
-// What an agent knows of the job's last round: its own place there, and all that a restarted coordinator has forgotten.
-void Coordinator::adopt(Peer& peer, const wire::Hello& hello) {
-    const bool knows_more = hello.last.counter > last_run_;
-    if (generation_.counter == 0) {
-        adopt_authority(peer, hello);
-        restart_count_ = std::max(restart_count_, hello.restart_count);
-    }
-    if (knows_more) {
-        last_run_ = hello.last.counter;
-        last_counter_ = std::max(last_counter_, last_run_);
-    }
-    const bool placed = hello.last_group_rank >= 0 && hello.last_group_rank < settings_.terms.max_nodes;
-    if (hello.last.counter == 0 || hello.last.counter != last_run_ || !placed) {
-        return;
-    }
-    peer.survivor_of = hello.last_group_rank;
-    if (generation_.counter > 0) {
-        return;
-    }
-    if (knows_more) {
-        places_.clear();
-    }
-    const auto rank = static_cast<std::size_t>(hello.last_group_rank);
-    places_.resize(std::max(places_.size(), rank + 1));
-    places_[rank] = {hello.node.name, hello.node.workers};
-    wire::Death lost;
-    lost.kind = wire::DeathKind::kNodeLost;
-    lost.node = lost_coordinator();
-    lost.message = "it had the coordinator";
-    if (auto over = verdict(lost, restart_count_ - 1, settings_.terms.max_restarts)) {
-        over->deaths.push_back(lost);
-        end_job(std::move(*over));
     }
 }
 

@@ -7,7 +7,7 @@
 //             | gathering            | running                  | stopping                | over
 //  -----------+----------------------+--------------------------+-------------------------+-----------------
 //  hello      | welcome or refuse    | welcome or refuse        | welcome or refuse       | tell: job over
-//  ready      | note; open if enough | note; plan a growth      | note; settle if all     | -
+//  ready      | note; open if enough | plan a growth, or stop   | note; settle if all     | -
 //  failed     | -                    | note death; stop round   | note death              | -
 //  first_exit | -                    | freeze membership        | -                       | -
 //  finished   | -                    | success if all           | -                       | -
@@ -59,7 +59,8 @@ struct CoordinatorSettings {
     Duration last_call_timeout{};
     Duration rejoin_timeout{};
     Duration farewell_timeout{};  // how long agents may take to end a round's workers, or to leave at the end
-    Duration restart_grace{};     // part of how long survivors may take to come after a takeover
+    RestartRules restart_rules;
+    Duration restart_grace{};  // part of how long survivors may take to come after a takeover
     plan::ScaleUp scale_up = plan::ScaleUp::kNow;
     Duration scale_up_deadline{};
     wire::Contact self;              // this agent, as other agents reach it
@@ -68,6 +69,7 @@ struct CoordinatorSettings {
     std::optional<Instant> authority_until;
     // Of a coordinator that took over: the last round agreed on, and a later one that may be.
     std::vector<wire::RoundConfig> last;
+    bool handed_over = false;  // in order, so that nobody was lost
 };
 
 struct PeerArrived {
@@ -166,6 +168,8 @@ private:
     void replace_older_session(PeerId id, const wire::Hello& hello);
     void adopt(Peer& peer, const wire::Hello& hello);
     void lose(const Peer& peer, const std::string& why);
+    void judge_former();
+    [[nodiscard]] bool judge(const std::vector<wire::Death>& deaths, Duration round_age);
     void tell_newcomer(PeerId id, const Peer& peer);
 
     // Rounds (coordinator_rounds.cpp).
@@ -237,10 +241,13 @@ private:
     std::vector<FormerPlace> places_;  // of the current or last round, by group rank
     std::vector<DatedDeath> deaths_;   // of the current round
     wire::StopReason stop_reason_ = wire::StopReason::kFailure;
-    int restart_count_ = 0;
-    bool frozen_ = false;  // a worker of this round has exited 0: no growth
+    RestartPolicy policy_;
+    Instant opened_at_{};         // the current or last round
+    bool former_judged_ = false;  // the loss of the coordinator before this one has been counted
+    bool frozen_ = false;         // a worker of this round has exited 0: no growth
     std::optional<wire::JobOver> over_;
     std::optional<Instant> gathering_until_;
+    std::optional<Instant> hold_until_;  // no round before, after failures in a row
     std::optional<Instant> last_call_until_;
     std::optional<Instant> next_notice_;
     std::optional<Instant> growth_at_;

@@ -25,14 +25,14 @@ void Coordinator::gather(Duration limit) {
     growth_at_.reset();
     growth_limit_.reset();
     last_call_until_.reset();
-    gathering_until_ = now_ + limit;
+    gathering_until_ = hold_until_.value_or(now_) + limit;
     next_notice_ = now_ + kNoticeDelay;
 }
 
 // MAX ready nodes open a round at once. Fewer open it when MIN is reached and nobody is still getting ready: in the
 // first round after the last call, later at once (who was lost may come back as a growth).
 void Coordinator::open_if_possible() {
-    if (phase_ != Phase::kGathering || proposal_ || retiring_ || !has_authority()) {
+    if (phase_ != Phase::kGathering || proposal_ || retiring_ || hold_until_ || !has_authority()) {
         return;
     }
     const int ready = count_ready();
@@ -89,6 +89,8 @@ void Coordinator::open_round() {
     quorum_config_ = proposal.config;
     quorum_.agreed(proposal.config, proposal.sent_at);
     expected_ = 0;
+    former_judged_ = true;
+    opened_at_ = now_;
     phase_ = Phase::kRunning;
     gathering_until_.reset();
     last_call_until_.reset();
@@ -120,7 +122,8 @@ wire::Assignment Coordinator::complete(wire::Assignment assignment, const std::v
     assignment.config = quorum_config_;
     assignment.lease_beat = peer.beat;
     assignment.lease_limit = lease_limit(order[static_cast<std::size_t>(assignment.group_rank)].peer);
-    assignment.restart_count = restart_count_;
+    assignment.restart_count = policy_.restart_count();
+    assignment.restart_ages = policy_.ages(now_);
     assignment.master_addr = master_address(first);
     assignment.master_port = peers_.at(first.peer).store_port;
     assignment.serves_store = assignment.group_rank == 0;
@@ -258,14 +261,9 @@ void Coordinator::settle() {
     }
     // A failure while a round changes its membership was caused by nobody's fault that a restart would mend.
     if (stop_reason_ == wire::StopReason::kFailure && !deaths.empty()) {
-        if (auto over = verdict(deaths.front(), restart_count_, settings_.terms.max_restarts)) {
-            over->deaths = deaths;
-            end_job(std::move(*over));
+        if (!judge(deaths, now_ - opened_at_)) {
             return;
         }
-        ++restart_count_;
-        send_notice(describe(deaths.front()) + "; restart " + std::to_string(restart_count_) + " of " +
-                    std::to_string(settings_.terms.max_restarts));
     }
     gather(settings_.rejoin_timeout);
     if (retiring_) {
@@ -275,13 +273,28 @@ void Coordinator::settle() {
     open_if_possible();
 }
 
+// Whether there is another round.
+bool Coordinator::judge(const std::vector<wire::Death>& deaths, Duration round_age) {
+    RestartPolicy::Decision decision = policy_.judge(deaths, round_age, now_);
+    if (decision.over) {
+        decision.over->deaths = deaths;
+        end_job(std::move(*decision.over));
+        return false;
+    }
+    if (decision.delay > Duration::zero()) {
+        hold_until_ = now_ + decision.delay;
+    }
+    send_notice(describe(deaths.front()) + "; " + decision.text);
+    return true;
+}
+
 void Coordinator::finish_if_all_done() {
     if (phase_ != Phase::kRunning || members_running() > 0) {
         return;
     }
     wire::JobOver over;
     over.why = "all workers have finished";
-    over.restart_count = restart_count_;
+    over.restart_count = policy_.restart_count();
     end_job(std::move(over));
 }
 
@@ -305,7 +318,7 @@ void Coordinator::expire_gathering() {
 }
 
 void Coordinator::end_job(wire::JobOver over) {
-    over.restart_count = restart_count_;
+    over.restart_count = policy_.restart_count();
     phase_ = Phase::kOver;
     over_ = std::move(over);
     gathering_until_.reset();
@@ -314,6 +327,7 @@ void Coordinator::end_job(wire::JobOver over) {
     growth_at_.reset();
     stopping_until_.reset();
     proposal_.reset();
+    hold_until_.reset();
     farewell_until_ = now_ + settings_.farewell_timeout;
     for (const auto& [id, peer] : peers_) {
         send(id, *over_);

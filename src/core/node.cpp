@@ -229,6 +229,7 @@ void Node::perform(const Lead& effect) {
     CoordinatorSettings settings = settings_.coordinator;
     settings.term = effect.term;
     settings.last = effect.last;
+    settings.handed_over = effect.handed_over;
     if (!effect.own_address.empty()) {
         settings.self.address = effect.own_address;
         settings.endpoint_host = effect.own_address;

@@ -171,15 +171,6 @@ int exit_code_of(const wire::Death& death) {
     return kExitTooFewNodes;
 }
 
-std::optional<wire::JobOver> verdict(const wire::Death& first, int restarts_used, int max_restarts) {
-    if (restarts_used < max_restarts) {
-        return std::nullopt;
-    }
-    wire::JobOver over = over_by_death(first, budget_text(restarts_used, max_restarts));
-    over.restart_count = restarts_used;
-    return over;
-}
-
 RestartPolicy::Decision RestartPolicy::judge(const std::vector<wire::Death>& deaths, Duration round_age, Instant now) {
     const wire::Death& first = deaths.front();
     Decision decision;

@@ -46,9 +46,6 @@ inline constexpr Duration kSuddenDeathLag = std::chrono::milliseconds(50);
 // shell's for a program that cannot be started, kExitTooFewNodes for a lost node.
 [[nodiscard]] int exit_code_of(const wire::Death& death);
 
-// nullopt: start another round. Otherwise how the job ends. `first` is the first cause.
-[[nodiscard]] std::optional<wire::JobOver> verdict(const wire::Death& first, int restarts_used, int max_restarts);
-
 struct RestartRules {
     int max_restarts = 0;
     std::optional<Duration> window;     // max_restarts count within this time; unset: in the whole job

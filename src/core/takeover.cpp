@@ -130,6 +130,7 @@ void Takeover::heard(const wire::Retire& retire) {
         return;
     }
     candidacy_ = retire.term;
+    appointed_ = true;
     trial_ = false;
     promised_ = retire.term;
     voted_for_ = settings_.self.incarnation;

@@ -101,6 +101,7 @@ struct ToLeader {  // on the agent's session with the coordinator
 struct Lead {  // become the coordinator
     std::uint32_t term = 0;
     std::vector<wire::RoundConfig> last;  // the last one agreed on, and a later one that may be
+    bool handed_over = false;             // by the coordinator before
     std::string own_address;              // as the others know it; empty if they were never told
 };
 struct Follow {  // the coordinator is there: dial it instead of the endpoint
@@ -193,6 +194,7 @@ private:
 
     std::uint32_t candidacy_ = 0;  // term of its own campaign; 0: none
     bool trial_ = true;
+    bool appointed_ = false;  // by the coordinator that retires
     std::set<std::string> votes_;
     std::optional<Instant> campaign_at_;
     std::optional<Instant> follow_until_;  // a leader that was pointed out must answer by then

@@ -25,6 +25,7 @@ void Takeover::plan_campaign(Instant earliest) {
 void Takeover::campaign() {
     candidacy_ = std::max({promised_, seen_, term_, latest().term}) + 1;
     trial_ = true;
+    appointed_ = false;
     votes_ = {settings_.self.incarnation};
     campaign_at_ = now_ + kCampaignAgain + place_among_voters() * kCampaignStep;
     for (const std::string& voter : up_) {
@@ -97,7 +98,7 @@ void Takeover::lead() {
     if (pending_) {
         last.push_back(*pending_);
     }
-    effects_.emplace_back(Lead{term_, std::move(last), leader_->address});
+    effects_.emplace_back(Lead{term_, std::move(last), std::exchange(appointed_, false), leader_->address});
     tell_leader_to_all();
     const std::string former = config_.voters.front().incarnation;
     for (const std::string& voter : calls_) {

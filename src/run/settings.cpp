@@ -87,6 +87,9 @@ core::CoordinatorSettings coordinator_settings(const plan::LaunchPlan& plan, con
     settings.rejoin_timeout = plan.rendezvous.rejoin_timeout;
     settings.farewell_timeout = plan.supervision.shutdown_timeout + kFarewellMargin;
     settings.restart_grace = plan.supervision.restart_grace;
+    settings.restart_rules = {plan.supervision.max_restarts,      plan.supervision.restart_window,
+                              plan.supervision.no_restart_codes,  plan.supervision.restart_backoff,
+                              plan.supervision.crash_loop_window, plan.supervision.free_node_loss};
     settings.scale_up = plan.rendezvous.scale_up;
     settings.scale_up_deadline = plan.rendezvous.scale_up_deadline;
     settings.self = own_contact(plan, nonce);

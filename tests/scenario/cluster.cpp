@@ -78,6 +78,7 @@ void Cluster::start(const NodeOptions& options) {
         coordination_ended_ = false;
         core::CoordinatorSettings coordinator = settings_.coordinator;
         coordinator.terms = agent.terms;
+        coordinator.restart_rules.max_restarts = agent.terms.max_restarts;
         coordinator.local_name = options.name;
         coordinator_.emplace(coordinator, now_);
         for (auto& [name, other] : nodes_) {

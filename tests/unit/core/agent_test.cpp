@@ -39,7 +39,7 @@ TEST(Agent, TellsAReturnedCoordinatorWhatItKnows) {
     const auto hello = agent.last_message<wire::Hello>();
     EXPECT_EQ(hello.last, (Generation{0, 1}));
     EXPECT_EQ(hello.last_group_rank, 1);
-    EXPECT_EQ(hello.restart_count, 1) << "the lost coordinator counts";
+    EXPECT_EQ(hello.restart_count, 0) << "the loss is for the coordinator to count";
     EXPECT_EQ(hello.node.connection_address, "10.0.0.9");
 }
 

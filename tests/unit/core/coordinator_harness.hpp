@@ -14,6 +14,7 @@ namespace ddl::core {
 inline CoordinatorSettings coordinator_settings() {
     CoordinatorSettings settings;
     settings.terms = {"job", false, 2, 3, 3, "c10d", "digest"};
+    settings.restart_rules.max_restarts = 3;
     settings.endpoint_host = "h0";
     settings.endpoint_text = "h0:29400";
     settings.local_name = "n0";

@@ -28,6 +28,7 @@ CoordinatorSettings for_nodes(int min, int max, int max_restarts = 3) {
     settings.terms.min_nodes = min;
     settings.terms.max_nodes = max;
     settings.terms.max_restarts = max_restarts;
+    settings.restart_rules.max_restarts = max_restarts;
     return settings;
 }
 
@@ -370,7 +371,7 @@ TEST(Coordinator, GoesOnWithTheNumbersThatSurvivorsKnow) {
     coordinator.join(0);
     for (const int peer : {1, 2}) {
         coordinator.arrive(peer);
-        coordinator.say(peer, survivor(coordinator, peer, 6, peer == 1 ? 0 : 2, 2));
+        coordinator.say(peer, survivor(coordinator, peer, 6, peer == 1 ? 0 : 2, 1));
     }
     coordinator.say(1, C::ready(1, 6));
     EXPECT_EQ(coordinator.say(2, C::ready(2, 6)), "1:assignment 7, 0:assignment 7, 2:assignment 7");
@@ -393,7 +394,7 @@ TEST(Coordinator, EndsAJobWhoseBudgetTheLostCoordinatorHasUsedUp) {
     C coordinator(for_nodes(2, 2, 1));
     coordinator.join(0);
     coordinator.arrive(1);
-    EXPECT_EQ(coordinator.say(1, survivor(coordinator, 1, 6, 1, 2)), "0:job_over 65, 1:job_over 65");
+    EXPECT_EQ(coordinator.say(1, survivor(coordinator, 1, 6, 1, 1)), "0:job_over 65, 1:job_over 65");
     EXPECT_EQ(coordinator.sent<wire::JobOver>(1).why,
               "node n0 was lost (it had the coordinator); all 1 restarts are used up (1 of 1)");
 }

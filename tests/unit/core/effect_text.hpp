@@ -49,6 +49,36 @@ inline std::string text_of(const wire::Message& message) {
         std::string operator()(const wire::JobOver& m) const {
             return "job_over " + std::to_string(m.exit_code);
         }
+        std::string operator()(const wire::Beat& m) const {
+            return "beat " + std::to_string(m.number);
+        }
+        std::string operator()(const wire::Lease& m) const {
+            return "lease " + std::to_string(m.number) + " for " + decimal(seconds(m.limit)) + "s";
+        }
+        std::string operator()(const wire::Propose& m) const {
+            return "propose " + std::to_string(m.config.generation.number());
+        }
+        std::string operator()(const wire::Accepted& m) const {
+            return m.agreed ? "accepted" : "not accepted";
+        }
+        std::string operator()(const wire::CheckpointDone&) const {
+            return "checkpoint";
+        }
+        std::string operator()(const wire::Retire& m) const {
+            return "retire for " + m.successor.name;
+        }
+        std::string operator()(const wire::Seek&) const {
+            return "seek";
+        }
+        std::string operator()(const wire::VoteRequest& m) const {
+            return std::string(m.trial ? "trial " : "request ") + std::to_string(m.term);
+        }
+        std::string operator()(const wire::Vote& m) const {
+            return std::string(m.granted ? "vote " : "no vote ") + std::to_string(m.term);
+        }
+        std::string operator()(const wire::Redirect& m) const {
+            return "redirect to " + m.leader.name;
+        }
     };
     return std::visit(Text{}, message);
 }
@@ -57,6 +87,9 @@ inline std::string text_of(const AgentEffect& effect) {
     struct Text {
         std::string operator()(const ToCoordinator& e) const {
             return text_of(e.message);
+        }
+        std::string operator()(const DropSession&) const {
+            return "drop session";
         }
         std::string operator()(const PrepareStore&) const {
             return "prepare";
@@ -103,6 +136,15 @@ inline std::string text_of(const CoordinatorEffect& effect) {
         }
         std::string operator()(const CoordinationEnded&) const {
             return "ended";
+        }
+        std::string operator()(const AgreeOnRound& e) const {
+            return "agree on " + std::to_string(e.record.generation.number());
+        }
+        std::string operator()(const TermLost&) const {
+            return "term lost";
+        }
+        std::string operator()(const HandedOver&) const {
+            return "handed over";
         }
     };
     return std::visit(Text{}, effect);
