@@ -35,9 +35,10 @@ constexpr std::array<VariableNote, 17> kGiven = {{
     {"DDLAUNCH_TOKEN", "ours: never handed on to workers"},
 }};
 
-constexpr std::array<VariableNote, 9> kRead = {{
+constexpr std::array<VariableNote, 10> kRead = {{
     {"PET_*", "defaults of torchrun's flags; switches take 1/0, true/false, yes/no, on/off"},
     {"DDL_*", "defaults of our own flags"},
+    {"DDL_ETCD_PASSWORD", "the password for `user` in --rdzv-conf; never handed on to workers"},
     {"PYTHON_EXEC", "the Python for scripts and modules"},
     {"VIRTUAL_ENV, PATH",
      "where else a Python is looked for: one next to a launcher in a virtual environment goes before VIRTUAL_ENV, one "
@@ -131,7 +132,7 @@ std::string compatibility_document() {
            "- `--max-restarts` counts for the whole job, not for each node.\n"
            "- A file that starts with `#!` or is an ELF program and may be executed is executed; names in `.py` "
            "always go to Python.\n"
-           "- The backends `etcd` and `etcd-v2` are not available.\n";
+           "- `etcd` and `etcd-v2` both speak version 3 of etcd's API, need `--rdzv-id`, and take several endpoints.\n";
 }
 
 }  // namespace ddl::plan

@@ -73,20 +73,67 @@ std::string store_port(const LaunchPlan& plan) {
                                     : "a port of " + first + "-" + std::to_string(plan.store_ports.last);
 }
 
+std::string endpoint_list(const RendezvousPlan& rendezvous) {
+    std::vector<std::string> texts;
+    for (const Endpoint& endpoint : rendezvous.endpoints) {
+        texts.push_back(host_and_port(endpoint.host, endpoint.port));
+    }
+    return join(texts, ", ");
+}
+
+std::string describe_meeting_point(const RendezvousPlan& rendezvous) {
+    const EtcdPlan& etcd = rendezvous.etcd;
+    switch (rendezvous.kind) {
+        case Rendezvous::kLocal:
+            return line("rendezvous", "none: this node alone");
+        case Rendezvous::kStatic:
+            return line("rendezvous", endpoint_list(rendezvous) + ", hosted by node rank 0");
+        case Rendezvous::kDynamic:
+            return line("rendezvous", endpoint_list(rendezvous) + ", hosted by the owner of " +
+                                          (rendezvous.endpoints.size() > 1 ? "the first" : "that") + " address");
+        case Rendezvous::kEtcd:
+            break;
+    }
+    return line("rendezvous", "etcd at " + endpoint_list(rendezvous) + (etcd.tls ? " (https" : " (http") +
+                                  (etcd.user.empty() ? ")" : ", user " + etcd.user + ", password ***)"));
+}
+
+std::string takeover_text(const RendezvousPlan& rendezvous) {
+    if (rendezvous.kind == Rendezvous::kEtcd) {
+        return "by election in etcd";
+    }
+    return rendezvous.takeover ? "by a majority of the last round's nodes" : "off";
+}
+
+std::string scale_up_text(const RendezvousPlan& rendezvous) {
+    switch (rendezvous.scale_up) {
+        case ScaleUp::kNow:
+            return "now";
+        case ScaleUp::kNever:
+            return "never";
+        case ScaleUp::kAtCheckpoint:
+            break;
+    }
+    return "at a checkpoint, after " + in_seconds(rendezvous.scale_up_deadline) + " at the latest";
+}
+
+std::string describe_limits(const RendezvousPlan& rendezvous) {
+    if (rendezvous.kind == Rendezvous::kLocal) {
+        return {};
+    }
+    std::string text =
+        line("limits", "join " + in_seconds(rendezvous.join_timeout) + ", last call " +
+                           in_seconds(rendezvous.last_call_timeout) + ", rejoin " +
+                           in_seconds(rendezvous.rejoin_timeout) + ", lease " + in_seconds(rendezvous.lease_timeout));
+    text += line("takeover", takeover_text(rendezvous));
+    return text + (rendezvous.kind == Rendezvous::kStatic ? "" : line("scale-up", scale_up_text(rendezvous)));
+}
+
 std::string describe_rendezvous(const LaunchPlan& plan) {
     const RendezvousPlan& rendezvous = plan.rendezvous;
     const std::string job = rendezvous.job_id_typed ? rendezvous.job_id : rendezvous.job_id + " (made up)";
     std::string text = line("job", job) + line("nodes", node_count(rendezvous));
-    if (rendezvous.kind == Rendezvous::kLocal) {
-        text += line("rendezvous", "none: this node alone");
-    } else {
-        const bool fixed = rendezvous.kind == Rendezvous::kStatic;
-        text += line("rendezvous", host_and_port(rendezvous.endpoint.host, rendezvous.endpoint.port) +
-                                       (fixed ? ", hosted by node rank 0" : ", hosted by the owner of that address"));
-        text += line("limits", "join " + in_seconds(rendezvous.join_timeout) + ", last call " +
-                                   in_seconds(rendezvous.last_call_timeout) + ", rejoin " +
-                                   in_seconds(rendezvous.rejoin_timeout));
-    }
+    text += describe_meeting_point(rendezvous) + describe_limits(rendezvous);
     if (rendezvous.node_rank) {
         text += line("node rank", std::to_string(*rendezvous.node_rank));
     }
@@ -95,11 +142,52 @@ std::string describe_rendezvous(const LaunchPlan& plan) {
                                              store_port(plan) + (plan.loopback_only ? ", loopback only" : ""));
 }
 
+std::string code_list(const std::vector<int>& ascending) {
+    std::vector<std::string> words;
+    for (std::size_t i = 0; i < ascending.size();) {
+        std::size_t end = i + 1;
+        while (end < ascending.size() && ascending[end] == ascending[end - 1] + 1) {
+            ++end;
+        }
+        const std::string first = std::to_string(ascending[i]);
+        words.push_back(end == i + 1 ? first : first + "-" + std::to_string(ascending[end - 1]));
+        i = end;
+    }
+    return join(words, ", ");
+}
+
+std::string describe_restarts(const Supervision& supervision) {
+    std::string budget = "at most " + std::to_string(supervision.max_restarts);
+    if (supervision.restart_window) {
+        budget += " within " + in_seconds(*supervision.restart_window);
+    }
+    std::string text =
+        line("restarts", budget + ", for the whole job" + (supervision.free_node_loss ? "; lost nodes are free" : ""));
+    if (!supervision.no_restart_codes.empty()) {
+        text += line("never after", "exit code " + code_list(supervision.no_restart_codes));
+    }
+    if (supervision.restart_backoff > Duration::zero()) {
+        text += line("back-off", in_seconds(supervision.restart_backoff) +
+                                     " before the second restart in a row, doubled from there");
+    }
+    if (supervision.max_restarts > 0) {
+        text += line("crash loop", supervision.crash_loop_window > Duration::zero()
+                                       ? "the same failure twice within " + in_seconds(supervision.crash_loop_window) +
+                                             " of the start"
+                                       : std::string("not looked for"));
+    }
+    return text;
+}
+
 std::string describe_supervision(const LaunchPlan& plan) {
     const Supervision& supervision = plan.supervision;
-    return line("restarts", "at most " + std::to_string(supervision.max_restarts) + ", for the whole job") +
-           line("grace", in_seconds(supervision.restart_grace) + " before a restart, " +
-                             in_seconds(supervision.shutdown_timeout) + " at a shutdown");
+    std::string text =
+        describe_restarts(supervision) + line("grace", in_seconds(supervision.restart_grace) + " before a restart, " +
+                                                           in_seconds(supervision.shutdown_timeout) + " at a shutdown");
+    std::vector<std::string> forwarded;
+    std::transform(supervision.forward_signals.begin(), supervision.forward_signals.end(),
+                   std::back_inserter(forwarded), signal_name);
+    return text + (forwarded.empty() ? "" : line("passed on", join(forwarded, ", ")));
 }
 
 std::string describe_logs(const LogPlan& logs) {

@@ -19,6 +19,7 @@ namespace ddl::plan {
 
 inline constexpr int kMaxNodes = 65'535;
 inline constexpr int kMaxWorkersPerNode = 4'096;
+inline constexpr std::size_t kMaxEndpoints = 7;
 
 struct NodeRange {
     int min = 1;
@@ -35,6 +36,8 @@ struct NodeRange {
 // "h0", "h0:29400", "10.0.0.1:0", "[fd00::1]", "[fd00::1]:29400". Without a port: `default_port`. An IPv6 address
 // without brackets is taken as an address if it can't have a port at its end, else refused as ambiguous.
 [[nodiscard]] Result<Endpoint> parse_endpoint(std::string_view text, std::uint16_t default_port);
+// "h0,h1,[fd00::1]:29400": each as above; the port of the last is that of all that have none. None twice.
+[[nodiscard]] Result<std::vector<Endpoint>> parse_endpoints(std::string_view text, std::uint16_t default_port);
 [[nodiscard]] Result<std::string> parse_host(std::string_view text);  // the same without a port; brackets go
 [[nodiscard]] bool is_numeric_address(std::string_view host);
 [[nodiscard]] bool is_loopback_host(std::string_view host);  // localhost, 127.x.y.z, ::1
@@ -48,6 +51,22 @@ struct NodeRange {
 
 // "SIGTERM,INT,10": numbers in the order given, each once.
 [[nodiscard]] Result<std::vector<int>> parse_signals(std::string_view text);
+
+// What is passed on to workers: as above, but nothing that stops the job.
+[[nodiscard]] Result<std::vector<int>> parse_forwarded_signals(std::string_view text,
+                                                               const std::vector<int>& that_stop);
+
+[[nodiscard]] Result<Duration> parse_span(std::string_view text, double least, double most);  // "90", "30m", "1h", "1d"
+
+struct RestartBudget {
+    int restarts = 0;
+    std::optional<Duration> window;
+
+    friend bool operator==(const RestartBudget&, const RestartBudget&) = default;
+};
+[[nodiscard]] Result<RestartBudget> parse_restart_budget(std::string_view text);  // "3", "3/1h"
+
+[[nodiscard]] Result<std::vector<int>> parse_exit_codes(std::string_view text);  // "3,10-20": ascending, each once
 
 using KeyValues = std::vector<std::pair<std::string, std::string>>;
 [[nodiscard]] Result<KeyValues> parse_key_values(std::string_view text);  // "a=1, b=2"; of a repeated key the last

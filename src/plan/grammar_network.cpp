@@ -124,7 +124,7 @@ Result<Endpoint> parse_endpoint(std::string_view text, std::uint16_t default_por
         return fail(quoted(text) + " is a URL; try HOST:PORT");
     }
     if (text.find(',') != std::string_view::npos) {
-        return fail(quoted(text) + " is a list, but a job has one endpoint; try the first of them");
+        return fail(quoted(text) + " is a list, but one endpoint is needed; try the first of them");
     }
     if (text.starts_with('[')) {
         return parse_bracketed(text, default_port);
@@ -140,6 +140,28 @@ Result<Endpoint> parse_endpoint(std::string_view text, std::uint16_t default_por
     }
     return colon == std::string_view::npos ? Result<Endpoint>(Endpoint{std::string(host), default_port})
                                            : with_port(host, text.substr(colon + 1));
+}
+
+Result<std::vector<Endpoint>> parse_endpoints(std::string_view text, std::uint16_t default_port) {
+    const std::vector<std::string_view> parts = split(text, ',');
+    if (parts.size() > kMaxEndpoints) {
+        return fail(quoted(text) + " are " + std::to_string(parts.size()) + " endpoints; try at most " +
+                    std::to_string(kMaxEndpoints));
+    }
+    const Result<Endpoint> last = parse_endpoint(parts.back(), default_port);
+    std::vector<Endpoint> endpoints;
+    for (const std::string_view part : parts) {
+        Result<Endpoint> endpoint = parse_endpoint(part, last ? last->port : default_port);
+        if (!endpoint) {
+            return tl::unexpected(endpoint.error());
+        }
+        if (std::find(endpoints.begin(), endpoints.end(), *endpoint) != endpoints.end()) {
+            return fail(quoted(text) + " names " + host_and_port(endpoint->host, endpoint->port) +
+                        " twice; leave one of them out");
+        }
+        endpoints.push_back(std::move(*endpoint));
+    }
+    return endpoints;
 }
 
 Result<std::string> parse_host(std::string_view text) {

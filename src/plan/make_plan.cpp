@@ -9,14 +9,11 @@
 #include "plan/program_choice.hpp"
 #include "plan/quoted.hpp"
 #include "plan/rendezvous_derivation.hpp"
+#include "plan/supervision_derivation.hpp"
 
 namespace ddl::plan {
 
 namespace {
-
-constexpr double kLongestGrace = 7 * 86'400;
-constexpr int kMaxRestarts = 1'000'000;
-constexpr char kDefaultSignals[] = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";
 
 void refuse_unavailable(Asked& asked) {
     for (const FlagInfo& entry : flag_table()) {
@@ -86,34 +83,6 @@ void plan_threads(Asked& asked, const HostFacts& host, LaunchPlan& plan) {
         plan.fixed_environment.push_back({"OMP_NUM_THREADS", "1", "default with several workers"});
         plan.notes.emplace_back("OMP_NUM_THREADS is not set: every worker gets 1; --omp auto shares the cpus out");
     }
-}
-
-void plan_supervision(Asked& asked, const HostFacts& host, LaunchPlan& plan) {
-    using std::chrono_literals::operator""s;
-    Supervision& supervision = plan.supervision;
-    const auto grace = [](std::string_view text) {
-        return parse_duration(text, 0, kLongestGrace);
-    };
-    supervision.max_restarts =
-        asked.value(Flag::kMaxRestarts, 0, [](std::string_view text) { return parse_count(text, 0, kMaxRestarts); });
-    supervision.restart_grace = asked.value(Flag::kRestartGrace, Duration(2s), grace);
-    Duration shutdown = 30s;
-    const Lookup inherited = lookup(host.environment, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT");
-    if (!asked.given(Flag::kShutdownTimeout) && !inherited.value.empty()) {
-        const Result<Duration> value = grace(inherited.value);
-        if (!value) {
-            asked.refuse("TORCH_ELASTIC_SHUTDOWN_TIMEOUT: " + value.error().message);
-        }
-        shutdown = value.value_or(shutdown);
-    }
-    supervision.shutdown_timeout = asked.value(Flag::kShutdownTimeout, shutdown, grace);
-    supervision.signals = asked.value(Flag::kSignalsToHandle, *parse_signals(kDefaultSignals), parse_signals);
-    supervision.signal_ranks_only = asked.on(Flag::kSignalRanksOnly);
-    supervision.keep_children = asked.on(Flag::kKeepChildren);
-    const bool given = asked.given(Flag::kSignalsToHandle);
-    plan.fixed_environment.push_back({"TORCHELASTIC_SIGNALS_TO_HANDLE",
-                                      given ? asked.text(Flag::kSignalsToHandle) : kDefaultSignals,
-                                      given ? asked.origin(Flag::kSignalsToHandle) : "default"});
 }
 
 // Files that were asked for without a place for them: one per user, since the temporary directory is everybody's.
@@ -230,7 +199,7 @@ Result<LaunchPlan> make_plan(const Requested& requested, const HostFacts& host) 
     plan_workers(asked, host, plan);
     check_devices(asked, host, plan);
     plan_threads(asked, host, plan);
-    plan_supervision(asked, host, plan);
+    derive_supervision(asked, host, plan);
     plan_logs(asked, host, plan);
     plan_stdin(asked, host, plan);
     plan_ends(asked, plan);

@@ -14,11 +14,25 @@
 
 namespace ddl::plan {
 
+// How etcd is spoken to, as far as it was said.
+struct EtcdConf {
+    std::optional<bool> tls;
+    std::string user;
+    std::string password;
+    std::string ca_file;
+    std::string certificate_file;
+    std::string key_file;
+};
+
 struct RdzvConf {
     std::optional<Duration> join_timeout;
     std::optional<Duration> last_call_timeout;
     std::optional<Duration> rejoin_timeout;
+    std::optional<Duration> lease_timeout;
     std::optional<bool> is_host;
+    std::optional<bool> takeover;
+    EtcdConf etcd;
+    std::vector<std::string> of_etcd;    // keys among them that mean nothing without etcd
     std::vector<std::string> no_effect;  // keys that torchrun knows and that mean nothing here
 };
 

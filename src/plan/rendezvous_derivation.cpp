@@ -3,75 +3,13 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "plan/authority_derivation.hpp"
+#include "plan/meeting.hpp"
 #include "plan/quoted.hpp"
-#include "plan/rdzv_conf.hpp"
 
 namespace ddl::plan {
 
 namespace {
-
-using std::chrono_literals::operator""s;
-
-constexpr int kMaxPort = 65'535;
-constexpr std::size_t kLongestJobId = 200;
-
-enum class Backend : std::uint8_t { kUnsaid, kC10d, kStatic };
-
-Result<Backend> parse_backend(std::string_view text) {
-    if (text == "c10d") {
-        return Backend::kC10d;
-    }
-    if (text == "static") {
-        return Backend::kStatic;
-    }
-    if (text == "etcd" || text == "etcd-v2") {
-        return fail(quoted(text) + " is not available; try c10d with an address of one of the nodes as endpoint");
-    }
-    return fail(quoted(text) + " is not a known backend; try c10d or static");
-}
-
-Result<std::string> parse_job_id(std::string_view text) {
-    const bool printable = std::all_of(text.begin(), text.end(), [](char c) {
-        return static_cast<unsigned char>(c) > 0x20 && static_cast<unsigned char>(c) != 0x7F;
-    });
-    if (!printable || text.empty() || text.size() > kLongestJobId) {
-        return fail(quoted(text) + " is not a name of 1 to 200 characters without blanks");
-    }
-    return std::string(text);
-}
-
-// All that was said about the meeting point, parsed, nothing decided.
-struct Meeting {
-    Backend backend = Backend::kUnsaid;
-    std::optional<Endpoint> endpoint;
-    std::string master_addr;
-    std::uint16_t master_port = 0;  // 0: not given, or left to us by a 0
-    std::optional<int> node_rank;
-    RdzvConf conf;
-};
-
-Meeting read_meeting(Asked& asked) {
-    Meeting meeting;
-    meeting.backend = asked.value(Flag::kRdzvBackend, Backend::kUnsaid, parse_backend);
-    const std::uint16_t default_port = meeting.backend == Backend::kStatic ? kStaticPort : kRendezvousPort;
-    if (!trim(asked.text(Flag::kRdzvEndpoint)).empty()) {
-        meeting.endpoint = asked.value(Flag::kRdzvEndpoint, Endpoint{}, [default_port](std::string_view text) {
-            return parse_endpoint(text, default_port);
-        });
-    }
-    meeting.master_addr = asked.value(Flag::kMasterAddr, std::string(), parse_host);
-    meeting.master_port = static_cast<std::uint16_t>(
-        asked.value(Flag::kMasterPort, 0, [](std::string_view text) { return parse_count(text, 0, kMaxPort); }));
-    if (asked.given(Flag::kNodeRank)) {
-        meeting.node_rank =
-            asked.value(Flag::kNodeRank, 0, [](std::string_view text) { return parse_count(text, 0, kMaxNodes - 1); });
-    }
-    meeting.conf = asked.value(Flag::kRdzvConf, RdzvConf{}, parse_rdzv_conf);
-    for (const std::string& key : meeting.conf.no_effect) {
-        asked.note_no_effect(Flag::kRdzvConf, key);
-    }
-    return meeting;
-}
 
 void fix_store_port(Asked& asked, LaunchPlan& plan, std::uint16_t port, const std::string& because) {
     const PortRange fixed{port, port};
@@ -112,7 +50,7 @@ void plan_standalone(Asked& asked, Meeting meeting, LaunchPlan& plan) {
                                             asked.origin(Flag::kRdzvEndpoint) + " names " + meeting.endpoint->host +
                                             "; leave one of the two out");
     }
-    if (meeting.backend == Backend::kStatic) {
+    if (meeting.backend == Backend::kStatic || meeting.backend == Backend::kEtcd) {
         asked.note_no_effect(Flag::kRdzvBackend);
     }
     plan_local(asked, meeting, plan);
@@ -130,10 +68,29 @@ void check_reachable(Asked& asked, Flag flag, const Endpoint& endpoint, const La
     }
 }
 
-void plan_dynamic(Asked& asked, const Meeting& meeting, LaunchPlan& plan) {
-    plan.rendezvous.kind = Rendezvous::kDynamic;
+// Who of several agents on one machine owns which of its endpoints cannot be told.
+void check_endpoint_list(Asked& asked, const LaunchPlan& plan) {
+    for (const Endpoint& endpoint : plan.rendezvous.endpoints) {
+        if (plan.rendezvous.max_nodes > 1 && is_loopback_host(endpoint.host)) {
+            asked.refuse(Flag::kRdzvEndpoint, quoted(endpoint.host) + " is a different machine for every node; in a " +
+                                                  "list, name addresses that all nodes can reach");
+        }
+        check_reachable(asked, Flag::kRdzvEndpoint, endpoint, plan, true);
+    }
+}
+
+// At one of the nodes, or through etcd: an etcd on every node's localhost (a gateway) is one etcd nevertheless.
+void plan_at_endpoint(Asked& asked, const Meeting& meeting, LaunchPlan& plan) {
+    const bool etcd = meeting.backend == Backend::kEtcd;
+    plan.rendezvous.kind = etcd ? Rendezvous::kEtcd : Rendezvous::kDynamic;
     plan.rendezvous.endpoint = *meeting.endpoint;
-    check_reachable(asked, Flag::kRdzvEndpoint, *meeting.endpoint, plan, plan.rendezvous.is_host.has_value());
+    plan.rendezvous.endpoints = meeting.endpoints;
+    if (!etcd && meeting.endpoints.size() > 1) {
+        check_endpoint_list(asked, plan);
+    } else {
+        check_reachable(asked, Flag::kRdzvEndpoint, *meeting.endpoint, plan,
+                        etcd || plan.rendezvous.is_host.has_value());
+    }
     check_node_rank(asked, plan.rendezvous);
 }
 
@@ -181,6 +138,12 @@ void plan_static(Asked& asked, const Meeting& meeting, const HostFacts& host, La
     rendezvous.kind = Rendezvous::kStatic;
     rendezvous.node_rank = meeting.node_rank.value_or(0);
     rendezvous.endpoint = static_endpoint(asked, meeting);
+    rendezvous.endpoints = {rendezvous.endpoint};
+    if (meeting.endpoints.size() > 1) {
+        asked.refuse(Flag::kRdzvEndpoint, quoted(asked.text(Flag::kRdzvEndpoint)) +
+                                              " is a list, but node rank 0 alone hosts a static rendezvous; try its "
+                                              "address, or --rdzv-backend c10d");
+    }
     check_node_rank(asked, rendezvous);
     check_reachable(asked, meeting.endpoint ? Flag::kRdzvEndpoint : Flag::kMasterAddr, rendezvous.endpoint, plan,
                     meeting.node_rank.has_value() || rendezvous.is_host.has_value());
@@ -217,28 +180,14 @@ void plan_static_beside_endpoint(Asked& asked, Meeting meeting, LaunchPlan& plan
     plan.master_addr = meeting.master_addr;
     fix_store_port(asked, plan, port, "--master-port");
     plan.rendezvous.node_rank = meeting.node_rank.value_or(0);
-    plan_dynamic(asked, meeting, plan);
+    plan_at_endpoint(asked, meeting, plan);
 }
 
 void refuse_nowhere_to_meet(Asked& asked, const Meeting& meeting) {
     const std::string host = meeting.master_addr.empty() ? "HOST" : meeting.master_addr;
+    const std::string example = meeting.backend == Backend::kEtcd ? "E1:2379,E2:2379" : host + ":29400";
     asked.refuse(Flag::kNnodes, quoted(asked.text(Flag::kNnodes)) + " needs a place where the nodes meet; try " +
-                                    "--rdzv-endpoint " + host + ":29400, the same on all nodes");
-}
-
-void read_limits(Asked& asked, const Meeting& meeting, RendezvousPlan& rendezvous) {
-    rendezvous.join_timeout = meeting.conf.join_timeout.value_or(600s);
-    rendezvous.last_call_timeout = meeting.conf.last_call_timeout.value_or(30s);
-    rendezvous.rejoin_timeout = meeting.conf.rejoin_timeout.value_or(60s);
-    rendezvous.is_host = meeting.conf.is_host;
-    const Duration shortcut = asked.value(Flag::kJoinTimeout, rendezvous.join_timeout, [](std::string_view text) {
-        return parse_duration(text, 0.001, 365.0 * 86'400);
-    });
-    if (meeting.conf.join_timeout && shortcut != rendezvous.join_timeout) {
-        asked.refuse(Flag::kJoinTimeout,
-                     "contradicts join_timeout in " + asked.origin(Flag::kRdzvConf) + "; leave one of the two out");
-    }
-    rendezvous.join_timeout = shortcut;
+                                    "--rdzv-endpoint " + example + ", the same on all nodes");
 }
 
 void read_job(Asked& asked, const HostFacts& host, LaunchPlan& plan) {
@@ -269,10 +218,14 @@ bool is_alone(const Meeting& meeting, const RendezvousPlan& rendezvous) {
         return false;
     }
     return !meeting.endpoint || is_loopback_host(meeting.endpoint->host) || meeting.endpoint->port == 0 ||
-           meeting.backend == Backend::kStatic;
+           meeting.backend == Backend::kStatic || meeting.backend == Backend::kEtcd;
 }
 
 void plan_alone(Asked& asked, Meeting meeting, LaunchPlan& plan) {
+    if (meeting.backend == Backend::kEtcd) {
+        asked.note_no_effect(Flag::kRdzvBackend, asked.text(Flag::kRdzvBackend) + " (one node, nobody to find)");
+        meeting.endpoint.reset();
+    }
     if (meeting.endpoint && !is_loopback_host(meeting.endpoint->host) && meeting.master_addr.empty()) {
         meeting.master_addr = meeting.endpoint->host;
     }
@@ -282,14 +235,7 @@ void plan_alone(Asked& asked, Meeting meeting, LaunchPlan& plan) {
     plan_local(asked, meeting, plan);
 }
 
-}  // namespace
-
-void derive_rendezvous(Asked& asked, const HostFacts& host, LaunchPlan& plan) {
-    read_job(asked, host, plan);
-    read_worker_store(asked, host, plan);
-    const Meeting meeting = read_meeting(asked);
-    read_limits(asked, meeting, plan.rendezvous);
-    plan.rendezvous.node_rank = meeting.node_rank;
+void plan_meeting(Asked& asked, const Meeting& meeting, const HostFacts& host, LaunchPlan& plan) {
     if (asked.on(Flag::kStandalone)) {
         return plan_standalone(asked, meeting, plan);
     }
@@ -309,7 +255,19 @@ void derive_rendezvous(Asked& asked, const HostFacts& host, LaunchPlan& plan) {
     }
     asked.note_no_effect(Flag::kMasterAddr);
     asked.note_no_effect(Flag::kMasterPort);
-    plan_dynamic(asked, meeting, plan);
+    plan_at_endpoint(asked, meeting, plan);
+}
+
+}  // namespace
+
+void derive_rendezvous(Asked& asked, const HostFacts& host, LaunchPlan& plan) {
+    read_job(asked, host, plan);
+    read_worker_store(asked, host, plan);
+    const Meeting meeting = read_meeting(asked);
+    read_limits(asked, meeting, plan.rendezvous);
+    plan.rendezvous.node_rank = meeting.node_rank;
+    plan_meeting(asked, meeting, host, plan);
+    derive_authority(asked, meeting, host, plan);
 }
 
 }  // namespace ddl::plan

@@ -12,6 +12,7 @@ namespace ddl::plan {
 
 inline constexpr std::uint16_t kRendezvousPort = 29'400;
 inline constexpr std::uint16_t kStaticPort = 29'500;
+inline constexpr std::uint16_t kEtcdPort = 2'379;
 
 void derive_rendezvous(Asked& asked, const HostFacts& host, LaunchPlan& plan);
 

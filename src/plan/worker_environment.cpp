@@ -1,24 +1,27 @@
 #include "plan/worker_environment.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <unordered_map>
 
 #include "base/text.hpp"
+#include "plan/authority_derivation.hpp"
 #include "plan/host_facts.hpp"
 
 namespace ddl::plan {
 
 namespace {
 
-constexpr std::string_view kSecret = "DDLAUNCH_TOKEN";
+constexpr std::array<std::string_view, 2> kSecrets = {"DDLAUNCH_TOKEN", kEtcdPasswordVariable};
 
 class Environment {
 public:
     explicit Environment(const std::vector<std::string>& inherited) {
         for (const std::string& variable : inherited) {
             const std::size_t equals = variable.find('=');
-            if (equals != std::string::npos && variable.compare(0, equals, kSecret) != 0) {
+            const std::string_view name = std::string_view(variable).substr(0, equals);
+            if (equals != std::string::npos && std::find(kSecrets.begin(), kSecrets.end(), name) == kSecrets.end()) {
                 set(variable.substr(0, equals), variable.substr(equals + 1), "inherited");
             }
         }

@@ -67,7 +67,11 @@ TEST(DryRun, SeveralNodesLeaveRanksOpen) {
                                               {Flag::kStorePort, "30000-30009"}}));
     EXPECT_THAT(text, HasSubstr("  nodes             1 to 4\n"));
     EXPECT_THAT(text, HasSubstr("  rendezvous        h0:29400, hosted by the owner of that address\n"));
-    EXPECT_THAT(text, HasSubstr("  limits            join 600 s, last call 30 s, rejoin 60 s\n"));
+    EXPECT_THAT(text, HasSubstr("  limits            join 600 s, last call 30 s, rejoin 60 s, lease 5 s\n"));
+    EXPECT_THAT(text, HasSubstr("  takeover          by a majority of the last round's nodes\n"));
+    EXPECT_THAT(text, HasSubstr("  scale-up          now\n"));
+    EXPECT_THAT(text, HasSubstr("  restarts          at most 3, for the whole job\n"));
+    EXPECT_THAT(text, HasSubstr("  crash loop        the same failure twice within 5 s of the start\n"));
     EXPECT_THAT(text, HasSubstr("  job               f00d (made up)\n"));
     EXPECT_THAT(text, HasSubstr("served by ddlaunch on a port of 30000-30009\n"));
     EXPECT_THAT(text, HasSubstr("  RANK=<decided by the rendezvous>  (rendezvous)\n"));
@@ -92,6 +96,46 @@ TEST(DryRun, StaticKnowsItsMaster) {
     EXPECT_THAT(text, HasSubstr("  MASTER_ADDR=fd00::1  (rendezvous)\n"));
     EXPECT_THAT(text, HasSubstr("  MASTER_PORT=29500  (rendezvous)\n"));
     EXPECT_THAT(text, HasSubstr("  RANK=<decided by the rendezvous>"));
+}
+
+TEST(DryRun, WhatIsDoneAboutFailuresIsSaid) {
+    const std::string text = text_of(request({{Flag::kMaxRestarts, "3/1h"},
+                                              {Flag::kFreeNodeLoss, "1"},
+                                              {Flag::kNoRestartExitCodes, "3,10-12,12,143"},
+                                              {Flag::kRestartBackoff, "1.5"},
+                                              {Flag::kCrashLoopWindow, "0"},
+                                              {Flag::kForwardSignals, "USR1,USR2"}}));
+    EXPECT_THAT(text,
+                HasSubstr("  restarts          at most 3 within 3600 s, for the whole job; lost nodes are free\n"));
+    EXPECT_THAT(text, HasSubstr("  never after       exit code 3, 10-12, 143\n"));
+    EXPECT_THAT(text, HasSubstr("  back-off          1.5 s before the second restart in a row, doubled from there\n"));
+    EXPECT_THAT(text, HasSubstr("  crash loop        not looked for\n"));
+    EXPECT_THAT(text, HasSubstr("  passed on         SIGUSR1, SIGUSR2\n"));
+    EXPECT_THAT(text, HasSubstr("TORCHELASTIC_MAX_RESTARTS=3  (--max-restarts)\n"));
+}
+
+TEST(DryRun, AListOfEndpointsIsSaid) {
+    const std::string text = text_of(request({{Flag::kNnodes, "2:4"},
+                                              {Flag::kRdzvEndpoint, "h0,h1,h2:5"},
+                                              {Flag::kRdzvConf, "takeover=off"},
+                                              {Flag::kScaleUp, "at-checkpoint"}}));
+    EXPECT_THAT(text, HasSubstr("  rendezvous        h0:5, h1:5, h2:5, hosted by the owner of the first address\n"));
+    EXPECT_THAT(text, HasSubstr("  takeover          off\n"));
+    EXPECT_THAT(text, HasSubstr("  scale-up          at a checkpoint, after 1800 s at the latest\n"));
+}
+
+TEST(DryRun, EtcdIsSaidWithoutItsPassword) {
+    const Requested requested = request({{Flag::kNnodes, "2"},
+                                         {Flag::kRdzvBackend, "etcd"},
+                                         {Flag::kRdzvEndpoint, "e1,e2"},
+                                         {Flag::kRdzvId, "j"},
+                                         {Flag::kRdzvConf, "user=joe,protocol=https,password=typ3d"}});
+    const std::string text = text_of(requested);
+    EXPECT_THAT(text, HasSubstr("  rendezvous        etcd at e1:2379, e2:2379 (https, user joe, password ***)\n"));
+    EXPECT_THAT(text, HasSubstr("  takeover          by election in etcd\n"));
+    EXPECT_THAT(text, Not(HasSubstr("typ3d")));
+    const std::string by_variable = text_of(request({}), {"DDL_ETCD_PASSWORD=h1dden"});
+    EXPECT_THAT(by_variable, Not(HasSubstr("h1dden")));
 }
 
 TEST(DryRun, AWorkerThatHostsIsSaid) {

@@ -120,7 +120,7 @@ TEST(Prefixes, OurFlagsDoNotTakeTorchrunsAbbreviationsAway) {
     EXPECT_THAT(flags_for_name("re"), ElementsAre(Flag::kRedirects));
     EXPECT_THAT(flags_for_name("event"), ElementsAre(Flag::kEventLogHandler));
     EXPECT_THAT(flags_for_name("events"), ElementsAre(Flag::kEvents));
-    EXPECT_THAT(flags_for_name("res"), ElementsAre(Flag::kRestartGrace, Flag::kResultFile));
+    EXPECT_THAT(flags_for_name("res"), ElementsAre(Flag::kRestartBackoff, Flag::kRestartGrace, Flag::kResultFile));
 }
 
 TEST(Prefixes, SeveralMeaningsAreAllNamed) {

@@ -83,7 +83,29 @@ TEST(EndpointGrammar, SaysWhatIsWrong) {
     EXPECT_EQ(reason(parse_endpoint("::1::2", 1)), "\"::1::2\"" + shape);
     EXPECT_EQ(reason(parse_endpoint("tcp://h0:1", 1)), "\"tcp://h0:1\" is a URL; try HOST:PORT");
     EXPECT_EQ(reason(parse_endpoint("h0,h1:1", 1)),
-              "\"h0,h1:1\" is a list, but a job has one endpoint; try the first of them");
+              "\"h0,h1:1\" is a list, but one endpoint is needed; try the first of them");
+}
+
+TEST(EndpointListGrammar, ThePortOfTheLastIsThatOfAllWithout) {
+    using Endpoints = std::vector<Endpoint>;
+    EXPECT_EQ(*parse_endpoints("h0", 29400), (Endpoints{{"h0", 29400}}));
+    EXPECT_EQ(*parse_endpoints("h0,h1,h2", 29400), (Endpoints{{"h0", 29400}, {"h1", 29400}, {"h2", 29400}}));
+    EXPECT_EQ(*parse_endpoints("h0, h1 ,h2:5", 29400), (Endpoints{{"h0", 5}, {"h1", 5}, {"h2", 5}}));
+    EXPECT_EQ(*parse_endpoints("h0:1,h1,h2:5", 29400), (Endpoints{{"h0", 1}, {"h1", 5}, {"h2", 5}}));
+    EXPECT_EQ(*parse_endpoints("h0:1,h1", 29400), (Endpoints{{"h0", 1}, {"h1", 29400}}));
+    EXPECT_EQ(*parse_endpoints("fd00::1,[fd00::2]:7", 29400), (Endpoints{{"fd00::1", 7}, {"fd00::2", 7}}));
+    EXPECT_EQ(*parse_endpoints("h0:1,h0:2", 29400), (Endpoints{{"h0", 1}, {"h0", 2}}));
+}
+
+TEST(EndpointListGrammar, SaysWhatIsWrong) {
+    const std::string no_host = " has no host name or address in front; try h0:29400";
+    EXPECT_EQ(reason(parse_endpoints("", 1)), "\"\"" + no_host);
+    EXPECT_EQ(reason(parse_endpoints("h0,", 1)), "\"\"" + no_host);
+    EXPECT_EQ(reason(parse_endpoints("h0,,h1", 1)), "\"\"" + no_host);
+    EXPECT_EQ(reason(parse_endpoints("h0:x,h1", 1)), "\"x\" is not a port (0 to 65535)");
+    EXPECT_EQ(reason(parse_endpoints("h0,h1,h0", 1)), "\"h0,h1,h0\" names h0:1 twice; leave one of them out");
+    EXPECT_EQ(reason(parse_endpoints("h0,h0:1", 9)), "\"h0,h0:1\" names h0:1 twice; leave one of them out");
+    EXPECT_EQ(reason(parse_endpoints("a,b,c,d,e,f,g,h", 1)), "\"a,b,c,d,e,f,g,h\" are 8 endpoints; try at most 7");
 }
 
 TEST(HostGrammar, HasNoPort) {

@@ -150,6 +150,11 @@ TEST_P(RandomGrammar, NonsenseIsRefusedInOneLineOrMeansSomethingInRange) {
         EXPECT_TRUE(!signals || !signals->empty()) << text;
         expect_a_line(parse_host(text), text);
         expect_a_line(parse_networks(text), text);
+        expect_a_line(parse_endpoints(text, 29400), text);
+        expect_a_line(parse_restart_budget(text), text);
+        expect_a_line(parse_span(text, 1, 86'400), text);
+        expect_a_line(parse_exit_codes(text), text);
+        expect_a_line(parse_forwarded_signals(text, {1, 3}), text);
         expect_a_line(parse_boolean(text), text);
         expect_a_line(parse_key_values(text), text);
         expect_a_line(parse_rdzv_conf(text), text);
@@ -163,12 +168,17 @@ INSTANTIATE_TEST_SUITE_P(Seeds, RandomGrammar, ::testing::Values(1U, 2U, 3U, 202
 TEST(RdzvConfTable, EveryKeyIsTakenAndItsEffectIsAsSaid) {
     for (const RdzvConfKey& key : rdzv_conf_keys()) {
         const std::string name(key.name);
-        const std::string value = name == "is_host" ? "1" : name == "store_type" ? "tcp" : "5";
+        const std::string value = name == "is_host"      ? "1"
+                                  : name == "store_type" ? "tcp"
+                                  : name == "protocol"   ? "https"
+                                  : name == "takeover"   ? "off"
+                                                         : "5";
         const Result<RdzvConf> conf = parse_rdzv_conf(name + "=" + value);
         ASSERT_TRUE(conf) << conf.error().message;
         const bool listed = std::find(conf->no_effect.begin(), conf->no_effect.end(), name) != conf->no_effect.end();
         EXPECT_EQ(listed, !key.used) << name;
-        const bool has_effect = conf->join_timeout || conf->last_call_timeout || conf->rejoin_timeout || conf->is_host;
+        const bool has_effect = conf->join_timeout || conf->last_call_timeout || conf->rejoin_timeout ||
+                                conf->is_host || conf->lease_timeout || conf->takeover || !conf->of_etcd.empty();
         EXPECT_EQ(has_effect, key.used) << name;
         EXPECT_FALSE(key.meaning.empty()) << name;
     }

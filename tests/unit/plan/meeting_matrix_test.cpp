@@ -121,6 +121,8 @@ void check_plan(const LaunchPlan& plan, const Combination& made) {
             return check_dynamic(plan, text);
         case Rendezvous::kStatic:
             return check_static(plan, text);
+        case Rendezvous::kEtcd:
+            ADD_FAILURE() << "nobody asked for etcd:" << text;
     }
 }
 
@@ -139,7 +141,7 @@ void check_same_by_variables(const LaunchPlan& typed, std::size_t number) {
 }
 
 TEST(MeetingMatrix, EveryCombinationCanWorkOrIsRefusedInOneLine) {
-    std::array<std::size_t, 3> kinds{};
+    std::array<std::size_t, 4> kinds{};
     std::size_t refused = 0;
     for (std::size_t number = 0; number < combinations(); ++number) {
         const Combination made = combination(number, true);
@@ -158,9 +160,9 @@ TEST(MeetingMatrix, EveryCombinationCanWorkOrIsRefusedInOneLine) {
             return;  // one is enough to look at
         }
     }
-    EXPECT_GT(kinds[0], 100U);
-    EXPECT_GT(kinds[1], 100U);
-    EXPECT_GT(kinds[2], 100U);
+    for (const Rendezvous kind : {Rendezvous::kLocal, Rendezvous::kDynamic, Rendezvous::kStatic}) {
+        EXPECT_GT(kinds[static_cast<std::size_t>(kind)], 100U);
+    }
     EXPECT_GT(refused, 100U);
 }
 

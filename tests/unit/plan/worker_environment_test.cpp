@@ -180,6 +180,16 @@ TEST(WorkerArguments, ReplaceTheMacroAndNothingElse) {
     EXPECT_THAT(worker_arguments(plan, 0), ElementsAre("run0", "--id=0-0", "${rank}", "$local_rank", "plain"));
 }
 
+TEST(WorkerEnvironment, HasNoSecretOfOurs) {
+    const Values found = values(worker_environment(
+        three_workers(), sixth_of_eight(),
+        {"DDLAUNCH_TOKEN=a", "DDL_ETCD_PASSWORD=b", "DDL_ETCD_PASSWORD_FILE=c", "DDLAUNCH_TOKENS=d"}));
+    EXPECT_FALSE(found.contains("DDLAUNCH_TOKEN"));
+    EXPECT_FALSE(found.contains("DDL_ETCD_PASSWORD"));
+    EXPECT_EQ(found.at("DDL_ETCD_PASSWORD_FILE"), "c");
+    EXPECT_EQ(found.at("DDLAUNCH_TOKENS"), "d");
+}
+
 TEST(WorkerEnvironment, OfAWholePlanHasTheThreadsAndSignals) {
     const Result<LaunchPlan> plan = make_plan(request({{Flag::kNprocPerNode, "2"}}), machine());
     ASSERT_TRUE(plan.has_value());
