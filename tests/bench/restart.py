@@ -57,8 +57,8 @@ def wait_for(processes):
 
 
 def command(worker, restarts, events, *flags):
-    return [launcher(), f"--nproc_per_node={WORKERS}", f"--max_restarts={restarts}", f"--events={events}", *flags,
-            "--no-python", worker, FAIL_AFTER_MS]
+    return [launcher(), f"--nproc_per_node={WORKERS}", f"--max_restarts={restarts}", "--crash-loop-window=0",
+            f"--events={events}", *flags, "--no-python", worker, FAIL_AFTER_MS]
 
 
 def one_node(worker, restarts, folder, environment):

@@ -77,7 +77,7 @@ def _second_round(mark, count):
 
 def test_exhausted_budget_ends_the_job_everywhere(cluster, ddlaunch):
     program = ["--no-python", "/bin/sh", "-c", 'test "$RANK" != 1 || exit 9; sleep 60']
-    agents = launch_on(cluster(2), ddlaunch, program, "--max_restarts=2")
+    agents = launch_on(cluster(2), ddlaunch, program, "--max_restarts=2", "--crash-loop-window=0")
     for process in agents:
         process.expect(9, 30)
         assert "restart 2 of 2" in process.err and "rank 1" in process.err, process.describe()
@@ -87,7 +87,8 @@ def test_restart_count_and_generation(run, ddlaunch, tmp_path):
     log = tmp_path / "rounds"
     script = (f'echo "$TORCHELASTIC_RESTART_COUNT $DDLAUNCH_GENERATION $TORCHELASTIC_MAX_RESTARTS" >> {log};'
               'test "$TORCHELASTIC_RESTART_COUNT" = 3')
-    run(agent(ddlaunch, ["--no-python", "/bin/sh", "-c", script], "--max_restarts=3", workers_here=1)).expect(0, 30)
+    run(agent(ddlaunch, ["--no-python", "/bin/sh", "-c", script], "--max_restarts=3", "--crash-loop-window=0",
+              workers_here=1)).expect(0, 30)
     rounds = [line.split() for line in log.read_text().splitlines()]
     assert [entry[0] for entry in rounds] == ["0", "1", "2", "3"]
     generations = [int(entry[1]) for entry in rounds]

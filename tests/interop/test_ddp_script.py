@@ -107,7 +107,8 @@ def test_many_crashes(run, ddlaunch, torch_python, tmp_path):
                "d.barrier(); sys.stdout.write(f'done {n}\\n'); sys.stdout.flush()\n")  # one write: both ranks share it
     path = tmp_path / "crashes.py"
     path.write_text(program)
-    process = run(agent(ddlaunch, ["--no-python", torch_python, path], "--max_restarts=5")).expect(0, 200)
+    process = run(agent(ddlaunch, ["--no-python", torch_python, path], "--max_restarts=5",
+                        "--crash-loop-window=0")).expect(0, 200)
     assert process.out.count("done 5") == 2
 
 
