@@ -97,9 +97,13 @@ void Agent::on(const SessionDown& event) {
             break;
         case State::kRunning:
         case State::kFinished:
-            end_workers(Next::kSeek, settings_.restart_grace, SIGTERM);
+            // The coordinator may live and go on without this node: its workers get no time beside the next ones.
+            end_workers(Next::kSeek, leased() ? Duration::zero() : settings_.restart_grace, SIGTERM);
             break;
         case State::kEnding:
+            if (leased() && next_ != Next::kFinish) {
+                kill_workers();
+            }
             next_ = Next::kSeek;
             break;
         case State::kSeeking:
@@ -132,9 +136,10 @@ void Agent::on(const StorePrepared& event) {
         return;
     }
     state_ = State::kWaiting;
+    store_port_ = event.port;
     wire::Ready ready;
     ready.ended = generation_;
-    ready.store_port = event.port;
+    ready.store_port = store_port_;
     for (const auto& [death, at] : deaths_) {
         ready.deaths.push_back(death);
         ready.deaths.back().age = now_ - at;

@@ -219,6 +219,7 @@ private:
     WorkerGroup group_;
     std::vector<std::pair<wire::Death, Instant>> deaths_;  // of the current or last round
 
+    std::uint16_t store_port_ = 0;
     bool local_ = false;  // the session is with a coordinator in this process
 
     // The lease: of the session the beats, of the workers the limit.

@@ -134,6 +134,10 @@ void Agent::ending_time() {
     if (due(sweep_at_, now_)) {
         sweep();
     }
+    constexpr auto kLate = std::chrono::seconds(1);
+    if (give_up_at_ && *give_up_at_ + kLate <= now_) {
+        give_up_at_ = now_ + kLate;  // this process was stopped itself: it has yet to hear what has ended meanwhile
+    }
     if (due(give_up_at_, now_)) {
         const std::vector<int> running = group_.running();
         give_up(running.empty() ? last_example_

@@ -49,15 +49,16 @@ void Agent::heard(const wire::Lease& lease) {
     }
 }
 
-// A limit counts from the sending of the beat that it answers, however long the answer took.
+// A limit counts from the sending of the beat that it answers, however long the answer took. The coordinator in this
+// process may also take back what it has granted.
 void Agent::take_lease(std::uint64_t beat, Duration limit) {
-    if (beat == beat_) {
-        lease_until_ = std::max(lease_until_, beat_sent_at_ + limit);
-    } else if (beat + 1 == beat_) {
-        lease_until_ = std::max(lease_until_, beat_before_sent_at_ + limit);
+    if (beat != beat_ && beat + 1 != beat_) {
+        return;
     }
+    const Instant until = (beat == beat_ ? beat_sent_at_ : beat_before_sent_at_) + limit;
+    lease_until_ = local_ ? until : std::max(lease_until_, until);
     if (fence_at_) {
-        fence_at_ = std::max(*fence_at_, lease_until_);
+        fence_at_ = lease_until_;
     }
 }
 
@@ -67,6 +68,10 @@ bool Agent::may_run(const wire::Assignment& assignment) {
         return true;
     }
     take_lease(assignment.lease_beat, assignment.lease_limit);
+    if (lease_until_ <= now_ && local_) {
+        send(wire::Ready{assignment.generation, store_port_, {}});  // this process was stopped: another round, please
+        return false;
+    }
     if (lease_until_ <= now_) {
         leave_session("its assignment to round " + std::to_string(assignment.generation.number()) + " came too late");
         return false;
@@ -79,7 +84,13 @@ void Agent::lease_time() {
     if (due(beat_at_, now_)) {
         send_beat();
     }
-    if (due(silent_at_, now_)) {
+    const bool silent = due(silent_at_, now_);
+    if (silent && state_ == State::kJoining) {  // it may not be the one, so others are tried
+        effects_.emplace_back(DropSession{"no answer"});
+        session_ = false;
+        seek();
+        last_retry_ = "connected, but no answer (is it ddlaunch that listens there, and does it run?)";
+    } else if (silent) {
         leave_session("it has been silent for " + decimal(seconds(settings_.terms.lease)) + " s");
     }
     if (due(fence_at_, now_)) {

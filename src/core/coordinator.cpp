@@ -191,6 +191,11 @@ void Coordinator::heard(PeerId id, Peer& peer, const wire::Hello& hello) {
         refuse(id, "node " + hello.node.name + ": " + why_not);
         return;
     }
+    const bool decided = generation_.counter > 0 || !settings_.last.empty();
+    if (settings_.terms.takeover && decided && hello.promised > settings_.term) {
+        effects_.emplace_back(TermLost{hello.promised});  // that agent could not follow: a later term is needed
+        return;
+    }
     peer.hello = hello;
     adopt(peer, hello);
     if (phase_ == Phase::kOver) {

@@ -118,6 +118,12 @@ public:
 
     [[nodiscard]] std::vector<CoordinatorEffect> step(const CoordinatorEvent& event, Instant now);
     [[nodiscard]] std::optional<Instant> next_deadline() const;
+    [[nodiscard]] std::uint32_t term() const {
+        return generation_.term;
+    }
+    [[nodiscard]] bool has_opened() const {  // a round
+        return generation_.counter > 0;
+    }
 
 private:
     enum class Phase : std::uint8_t { kGathering, kRunning, kStopping, kOver };
@@ -208,6 +214,7 @@ private:
     [[nodiscard]] std::string lost_coordinator() const;
     void ask_voters();
     void withdraw_proposal();
+    void inherit_if_all_are_back();
     void local_gone(const std::string& why);
     [[nodiscard]] PeerId successor() const;  // kLocal: there is none
     void hand_over();
@@ -249,6 +256,7 @@ private:
     std::optional<Instant> gathering_until_;
     std::optional<Instant> hold_until_;  // no round before, after failures in a row
     std::optional<Instant> last_call_until_;
+    bool last_call_over_ = false;
     std::optional<Instant> next_notice_;
     std::optional<Instant> growth_at_;
     std::optional<Instant> growth_limit_;

@@ -52,7 +52,8 @@ std::string Coordinator::roster_text() const {
             break;
         }
         if (peer.hello && !peer.leaving) {
-            here.push_back(peer.hello->node.name + (peer.address.empty() ? "" : " (" + peer.address + ")"));
+            here.push_back(peer.hello->node.name + (peer.address.empty() ? "" : " (" + peer.address + ")") +
+                           (peer.ready || last_counter_ == 0 ? "" : " not ready"));
         }
     }
     const int present = count_present();

@@ -25,6 +25,7 @@ void Coordinator::gather(Duration limit) {
     growth_at_.reset();
     growth_limit_.reset();
     last_call_until_.reset();
+    last_call_over_ = false;
     gathering_until_ = hold_until_.value_or(now_) + limit;
     next_notice_ = now_ + kNoticeDelay;
 }
@@ -32,10 +33,16 @@ void Coordinator::gather(Duration limit) {
 // MAX ready nodes open a round at once. Fewer open it when MIN is reached and nobody is still getting ready: in the
 // first round after the last call, later at once (who was lost may come back as a growth).
 void Coordinator::open_if_possible() {
-    if (phase_ != Phase::kGathering || proposal_ || retiring_ || hold_until_ || !has_authority()) {
+    if (phase_ != Phase::kGathering || proposal_ || retiring_ || hold_until_) {
         return;
     }
     const int ready = count_ready();
+    if (ready >= settings_.terms.max_nodes) {
+        inherit_if_all_are_back();
+    }
+    if (!has_authority()) {
+        return;
+    }
     if (ready >= settings_.terms.max_nodes) {
         propose_round();
         return;
@@ -52,10 +59,11 @@ void Coordinator::open_if_possible() {
     if (generation_.counter > 0) {
         return;
     }
-    if (!last_call_until_) {
+    if (!last_call_until_ && !last_call_over_) {
         last_call_until_ = now_ + last_call();
     }
-    if (*last_call_until_ <= now_) {
+    last_call_over_ = last_call_over_ || *last_call_until_ <= now_;
+    if (last_call_over_) {
         propose_round();
     }
 }
@@ -77,6 +85,7 @@ void Coordinator::propose_round() {
     proposal.config.generation = {generation_.term, last_counter_ + 1};
     ++last_counter_;
     proposal.sent_at = now_;
+    last_call_until_.reset();
     proposal_ = std::move(proposal);
     ask_voters();
 }

@@ -53,12 +53,8 @@ void Coordinator::adopt_authority(const Peer& /*peer*/, const wire::Hello& hello
     if (!settings_.terms.takeover) {
         return;
     }
-    if (hello.promised > settings_.term && !settings_.last.empty()) {
-        effects_.emplace_back(TermLost{hello.promised});
-        return;
-    }
     if (settings_.last.empty() && (hello.promised >= generation_.term) && hello.config.generation.counter > 0) {
-        settings_.term = generation_.term = hello.promised + 1;
+        settings_.term = generation_.term = (hello.promised + 1) | 1U;  // odd: nobody was elected
     }
     const Generation told = hello.pending ? hello.pending->generation : hello.config.generation;
     if (told <= quorum_.latest()) {
@@ -69,16 +65,16 @@ void Coordinator::adopt_authority(const Peer& /*peer*/, const wire::Hello& hello
         rounds.push_back(*hello.pending);
     }
     const bool owner = settings_.last.empty();
-    std::string inherited;
+    std::set<std::string> inherited;
     for (const wire::RoundConfig& round : rounds) {
         if (owner && !round.voters.empty() && round.voters.front().port == settings_.self.port &&
             round.voters.front().address == settings_.self.address) {
-            inherited = round.voters.front().incarnation;
+            inherited.insert(round.voters.front().incarnation);
         }
         last_counter_ = std::max(last_counter_, round.generation.counter);
         expected_ = std::max(expected_, round.nodes - (owner ? 0 : 1));
     }
-    quorum_.challenge(std::move(rounds), inherited);
+    quorum_.challenge(std::move(rounds), std::move(inherited));
 }
 
 // The node that had the coordinator before this one.
@@ -88,6 +84,26 @@ std::string Coordinator::lost_coordinator() const {
     }
     const std::vector<wire::Contact>& voters = settings_.last.front().voters;
     return voters.empty() ? "(unknown)" : voters.front().name;
+}
+
+// All nodes that the job may have are here, and every voter's host is among them, though some with new agents: there is
+// nobody left who could go on elsewhere, so the agents stand for the voters of their hosts.
+void Coordinator::inherit_if_all_are_back() {
+    std::set<std::string> replaced;
+    for (const wire::Contact& voter : quorum_.voters()) {
+        bool back = voter.name == settings_.local_name && voter.address == settings_.self.address;
+        for (const auto& [id, peer] : peers_) {
+            const bool same = peer.hello && peer.hello->node.incarnation == voter.incarnation;
+            back = back || same ||
+                   (peer.hello && peer.hello->node.name == voter.name &&
+                    (peer.address == voter.address || peer.hello->node.announced_address == voter.address));
+        }
+        if (!back) {
+            return;
+        }
+        replaced.insert(voter.incarnation);
+    }
+    quorum_.inherit(replaced);
 }
 
 // ---- handing over -----------------------------------------------------------------------------------------------
@@ -125,11 +141,15 @@ PeerId Coordinator::successor() const {
 void Coordinator::hand_over() {
     const PeerId next = successor();
     if (next == PeerId::kLocal) {
-        local_gone("nobody is left to hand over to");
+        wire::JobOver over;
+        over.exit_code = kExitStopped;
+        over.origin = wire::ExitOrigin::kLauncher;
+        over.why = "node " + settings_.local_name + " was told to stop, and nobody is left to hand over to";
+        end_job(std::move(over));
         return;
     }
     const std::string why = "node " + settings_.local_name + " was told to stop and hands over";
-    wire::Retire retire{settings_.term + 1, {}, why};
+    wire::Retire retire{(settings_.term / 2 + 1) * 2, {}, why};
     if (!settings_.authority_outside) {
         const std::string& incarnation = peers_.at(next).hello->node.incarnation;
         retire.successor = *std::find_if(quorum_config_.voters.begin(), quorum_config_.voters.end(),

@@ -19,12 +19,21 @@ std::vector<NodeEffect> Node::step(const NodeEvent& event, Instant now) {
 std::optional<Instant> Node::next_deadline() const {
     std::optional<Instant> next = agent_.next_deadline();
     for (const auto& deadline :
-         {takeover_.next_deadline(), coordinator_ ? coordinator_->next_deadline() : std::nullopt}) {
+         {takeover_.next_deadline(), coordinator_ ? coordinator_->next_deadline() : std::nullopt, resume_at_}) {
         if (deadline && (!next || *deadline < *next)) {
             next = deadline;
         }
     }
     return next;
+}
+
+// The owner of the endpoint has nobody to ask where the coordinator is: after a while without any it is the one again.
+void Node::dial(std::optional<wire::Contact> leader) {
+    constexpr auto kResume = std::chrono::seconds(3);
+    effects_.emplace_back(Dial{std::move(leader)});
+    if (owner_ && !resume_at_ && !settings_.coordinator.authority_outside) {
+        resume_at_ = now_ + kResume;
+    }
 }
 
 void Node::put(Inner event) {
@@ -45,7 +54,13 @@ void Node::work() {
         } else if (const auto* of_takeover = std::get_if<TakeoverEvent>(&event)) {
             perform_all(takeover_.step(*of_takeover, now_));
         } else if (coordinator_) {
-            perform_all(coordinator_->step(std::get<CoordinatorEvent>(event), now_));
+            const auto effects = coordinator_->step(std::get<CoordinatorEvent>(event), now_);
+            const LeadsIn leads{coordinator_->term(), coordinator_->has_opened()};
+            if (leads.term != leads_.term || leads.opened != leads_.opened) {
+                leads_ = leads;
+                put(TakeoverEvent(leads));
+            }
+            perform_all(effects);
         }
     }
 }
@@ -57,6 +72,7 @@ void Node::on(const AgentEvent& event) {
 }
 
 void Node::on(const OwnsEndpoint& /*event*/) {
+    owner_ = true;
     takeover_.lead_as_owner(settings_.coordinator.terms.job_id);
     coordinate(settings_.coordinator);
 }
@@ -72,6 +88,9 @@ void Node::on(const PortArrived& event) {
 }
 
 void Node::on(const PortSaid& event) {
+    if (callers_.count(event.peer) == 0) {
+        return;  // it has been dropped since
+    }
     const bool about_office = std::holds_alternative<wire::Seek>(event.message) ||
                               std::holds_alternative<wire::VoteRequest>(event.message) ||
                               std::holds_alternative<wire::Redirect>(event.message);
@@ -116,7 +135,7 @@ void Node::lose_link(const std::string& why, bool ended) {
     }
     put(AgentEvent(SessionDown{why}));
     put(TakeoverEvent(LeaderLost{ended}));
-    effects_.emplace_back(Dial{});
+    dial(std::nullopt);
     if (ended && settings_.coordinator.authority_outside) {
         effects_.emplace_back(CoordinatorEnded{members_});
     }
@@ -124,13 +143,14 @@ void Node::lose_link(const std::string& why, bool ended) {
 
 void Node::from_coordinator(const wire::Message& message) {
     if (const auto* welcome = std::get_if<wire::Welcome>(&message)) {
+        resume_at_.reset();
         put(TakeoverEvent(LeaderWelcomed{welcome->job_id, welcome->term}));
     } else if (std::holds_alternative<wire::Redirect>(message)) {
         put(TakeoverEvent(CallSaid{"", message}));
         return;
     } else if (const auto* retire = std::get_if<wire::Retire>(&message)) {
         linked_ = false;
-        effects_.emplace_back(Dial{});
+        dial(std::nullopt);
         put(AgentEvent(SessionDown{retire->why}));
         put(TakeoverEvent(LeaderSaid{message}));
         return;
@@ -172,7 +192,7 @@ void Node::on(const OutsideElected& event) {
 void Node::on(const OutsideFollow& event) {
     stop_coordinating("node " + event.leader.name + " coordinates now");
     lose_link("node " + event.leader.name + " coordinates now", false);
-    effects_.emplace_back(Dial{event.leader});
+    dial(event.leader);
 }
 
 void Node::on(const OutsideUntil& event) {
@@ -201,12 +221,22 @@ void Node::on(const NodeTime& /*event*/) {
     if (due(takeover_)) {
         put(TakeoverEvent(TakeoverTime{}));
     }
+    if (resume_at_ && *resume_at_ <= now_ && !coordinator_) {
+        resume_at_.reset();
+        effects_.emplace_back(StopDialling{});
+        on(OwnsEndpoint{});
+    }
 }
 
 // ---- the office -------------------------------------------------------------------------------------------------
 
 void Node::coordinate(CoordinatorSettings settings) {
-    linked_ = false;
+    if (std::exchange(linked_, false)) {
+        put(AgentEvent(SessionDown{"this node coordinates now"}));
+    }
+    resume_at_.reset();
+    greeted_ = false;
+    leads_ = {settings.term, false};
     coordinator_.emplace(std::move(settings), now_);
     put(CoordinatorEvent(PeerArrived{PeerId::kLocal, ""}));
     put(AgentEvent(SessionUp{"", true}));
@@ -221,7 +251,7 @@ void Node::stop_coordinating(const std::string& why) {
         callers_.erase(peer);
         effects_.emplace_back(DropAtPort{peer});
     }
-    effects_.emplace_back(Dial{});
+    dial(std::nullopt);
     put(AgentEvent(SessionDown{why}));
 }
 
@@ -242,16 +272,21 @@ void Node::perform(const Follow& effect) {
     if (std::exchange(linked_, false)) {
         put(AgentEvent(SessionDown{"node " + effect.leader.name + " coordinates now"}));
     }
-    effects_.emplace_back(Dial{effect.leader});
+    dial(effect.leader);
 }
 
 void Node::perform(const LookElsewhere& /*effect*/) {
-    if (!linked_) {
-        effects_.emplace_back(Dial{});
+    if (!linked_ && !coordinator_) {
+        dial(std::nullopt);
     }
 }
 
-void Node::perform(const StepDown& /*effect*/) {
+void Node::perform(const StepDown& effect) {
+    if (effect.redirect) {
+        for (const PeerId peer : peers_) {
+            effects_.emplace_back(ToPort{peer, *effect.redirect});
+        }
+    }
     stop_coordinating("another node coordinates now");
 }
 
@@ -267,7 +302,7 @@ void Node::perform(const TermLost& effect) {
 void Node::perform(const Abandon& effect) {
     if (std::exchange(linked_, false)) {
         put(AgentEvent(SessionDown{effect.why}));
-        effects_.emplace_back(Dial{});
+        dial(std::nullopt);
     }
 }
 
@@ -288,6 +323,10 @@ void Node::perform(const ToCoordinator& effect) {
         takeover_.describe(*hello);
         hello->node.hub_port = port_.port;
         hello->node.candidate = port_.candidate;
+        greeted_ = coordinator_.has_value();
+    }
+    if (coordinator_ && !greeted_) {
+        return;  // meant for the coordinator before
     }
     if (coordinator_) {
         put(CoordinatorEvent(PeerSaid{PeerId::kLocal, std::move(message)}));
@@ -299,7 +338,7 @@ void Node::perform(const ToCoordinator& effect) {
 void Node::perform(const DropSession& /*effect*/) {
     if (std::exchange(linked_, false)) {
         put(TakeoverEvent(LeaderLost{false}));
-        effects_.emplace_back(Dial{});
+        dial(std::nullopt);
     }
 }
 

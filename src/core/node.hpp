@@ -139,6 +139,7 @@ private:
     void put(Inner event);
     void work();
     void from_coordinator(const wire::Message& message);
+    void dial(std::optional<wire::Contact> leader);
     void coordinate(CoordinatorSettings settings);
     void stop_coordinating(const std::string& why);
     void lose_link(const std::string& why, bool ended);
@@ -171,6 +172,10 @@ private:
     std::map<PeerId, std::string> callers_;  // at the port, with their addresses
     std::set<PeerId> peers_;                 // those that the coordinator knows of
     bool linked_ = false;
+    bool greeted_ = false;              // the coordinator here, by the agent here
+    LeadsIn leads_;                     // what takeover was told of the coordinator here
+    bool owner_ = false;                // of the endpoint
+    std::optional<Instant> resume_at_;  // an owner that follows nobody any more coordinates again
     PortOpened port_;
     int members_ = 0;  // of the last round
     std::vector<NodeEffect> effects_;

@@ -6,11 +6,23 @@
 
 namespace ddl::core {
 
-void Quorum::challenge(std::vector<wire::RoundConfig> rounds, const std::string& inherited) {
+void Quorum::challenge(std::vector<wire::RoundConfig> rounds, std::set<std::string> inherited) {
     rounds_ = std::move(rounds);
     std::erase_if(rounds_, [](const wire::RoundConfig& round) { return round.voters.empty(); });
     challenger_ = true;
-    inherited_ = inherited;
+    inherited_ = std::move(inherited);
+}
+
+void Quorum::inherit(const std::set<std::string>& incarnations) {
+    inherited_.insert(incarnations.begin(), incarnations.end());
+}
+
+std::vector<wire::Contact> Quorum::voters() const {
+    std::vector<wire::Contact> all;
+    for (const wire::RoundConfig& round : rounds_) {
+        all.insert(all.end(), round.voters.begin(), round.voters.end());
+    }
+    return all;
 }
 
 void Quorum::agreed(const wire::RoundConfig& round, Instant proposed) {
@@ -41,7 +53,7 @@ bool Quorum::is_voter(const std::string& incarnation) const {
 }
 
 bool Quorum::is_own(const std::string& incarnation) const {
-    return incarnation == self_ || (!inherited_.empty() && incarnation == inherited_);
+    return incarnation == self_ || inherited_.count(incarnation) > 0;
 }
 
 Generation Quorum::latest() const {

@@ -24,9 +24,10 @@ public:
     }
 
     // More than half of these rounds' voters, of each of them, decide about the next round: of the last one that is
-    // known to be agreed on, and of a later one that may be. `inherited`: the incarnation of a former coordinator whose
-    // endpoint this one owns now, so that it is known to be dead; else empty.
-    void challenge(std::vector<wire::RoundConfig> rounds, const std::string& inherited = "");
+    // known to be agreed on, and of a later one that may be. `inherited`: the incarnations of voters that are
+    // known to be dead because others stand in their place.
+    void challenge(std::vector<wire::RoundConfig> rounds, std::set<std::string> inherited = {});
+    void inherit(const std::set<std::string>& incarnations);
     // This coordinator's round is agreed on, so half of its voters are enough. None of them has learned of it before
     // `proposed` without a promise.
     void agreed(const wire::RoundConfig& round, Instant proposed);
@@ -36,6 +37,7 @@ public:
 
     // The latest round that the voters may know of.
     [[nodiscard]] Generation latest() const;
+    [[nodiscard]] std::vector<wire::Contact> voters() const;
     [[nodiscard]] bool is_voter(const std::string& incarnation) const;
     // nullopt: for ever, since nobody else could be elected. In the past: it has no quorum.
     [[nodiscard]] std::optional<Instant> until() const;
@@ -53,7 +55,7 @@ private:
     std::string self_;
     std::vector<wire::RoundConfig> rounds_;
     bool challenger_ = false;
-    std::string inherited_;
+    std::set<std::string> inherited_;
     std::map<std::string, Instant> spoken_;
 };
 

@@ -7,6 +7,7 @@ namespace ddl::core {
 namespace {
 
 constexpr auto kHeadStart = std::chrono::seconds(1);  // of a candidate that has a vote, of an appointed successor
+constexpr auto kBeacon = std::chrono::seconds(1);
 constexpr auto kFollowLimit = std::chrono::seconds(2);
 
 }  // namespace
@@ -28,6 +29,7 @@ std::optional<Instant> Takeover::next_deadline() const {
         }
     };
     consider(follow_until_);
+    consider(state_ == State::kLeading ? beacon_at_ : std::nullopt);
     consider(waiting_.empty() ? std::nullopt : std::optional(promise_until_));
     return next;
 }
@@ -60,6 +62,8 @@ void Takeover::on(const LeaderLost& event) {
     }
     if (event.ended) {
         promise_until_ = now_;
+        ended_ = leader_;
+        ended_at_ = now_;
     }
     search(Duration::zero());
 }
@@ -174,7 +178,7 @@ void Takeover::on(const CallerSaid& event) {
         asked(event.caller, *request);
     } else if (const auto* redirect = std::get_if<wire::Redirect>(&event.message)) {
         redirected(*redirect);
-        if (state_ == State::kLeading && redirect->term < term_) {
+        if (state_ == State::kLeading) {
             effects_.emplace_back(Reply{event.caller, this->redirect()});
         }
     } else {
@@ -243,15 +247,21 @@ bool Takeover::same_job(const wire::JobTerms& theirs) const {
 }
 
 void Takeover::redirected(const wire::Redirect& redirect) {
-    const bool own = redirect.leader.incarnation == settings_.self.incarnation;
-    if (own || !same_job(redirect.terms) || redirect.term < promised_) {
+    const wire::Contact& leader = redirect.leader;
+    const wire::Contact self = own_contact();
+    const bool own =
+        leader.incarnation == self.incarnation || (leader.address == self.address && leader.port == self.port);
+    // Others notice the end of that leader a moment later.
+    const bool ended = ended_ && ended_->address == leader.address && ended_->port == leader.port &&
+                       redirect.term <= term_ && now_ < ended_at_ + kHeadStart;
+    if (own || ended || !same_job(redirect.terms)) {
         return;
     }
     seen_ = std::max(seen_, redirect.term);
     switch (state_) {
         case State::kLeading:
-            if (redirect.term > term_) {
-                effects_.emplace_back(StepDown{});
+            if (yields_to(redirect)) {
+                effects_.emplace_back(StepDown{redirect});
                 effects_.emplace_back(HangUp{});
                 calls_.clear();
                 up_.clear();
@@ -268,6 +278,25 @@ void Takeover::redirected(const wire::Redirect& redirect) {
                 follow(redirect);
             }
             break;
+    }
+}
+
+// Of two that lead, the one goes on whose term the voters have agreed to; else the later.
+bool Takeover::yields_to(const wire::Redirect& redirect) const {
+    if (redirect.opened != opened_) {
+        return redirect.opened;
+    }
+    return redirect.term > term_;
+}
+
+void Takeover::on(const LeadsIn& event) {
+    if (state_ != State::kLeading) {
+        return;
+    }
+    term_ = event.term;
+    opened_ = event.opened;
+    for (const std::string& voter : up_) {
+        effects_.emplace_back(SayTo{voter, redirect()});
     }
 }
 
@@ -311,6 +340,12 @@ void Takeover::on(const TakeoverTime& /*event*/) {
             effects_.emplace_back(SayTo{voter, wire::Seek{settings_.terms.job_id, settings_.self.incarnation}});
         }
     }
+    if (state_ == State::kLeading && beacon_at_ && *beacon_at_ <= now_) {
+        beacon_at_ = now_ + kBeacon;
+        for (const std::string& other : up_) {
+            effects_.emplace_back(SayTo{other, redirect()});
+        }
+    }
     if (campaign_at_ && *campaign_at_ <= now_) {
         campaign_at_.reset();
         if (state_ == State::kSearching && promise_until_ <= now_) {
@@ -324,7 +359,7 @@ void Takeover::on(const TakeoverTime& /*event*/) {
 // ---- facts ------------------------------------------------------------------------------------------------------
 
 wire::Redirect Takeover::redirect() const {
-    return {settings_.terms, term_, *leader_};
+    return {settings_.terms, term_, state_ == State::kLeading ? opened_ : config_.generation.term == term_, *leader_};
 }
 
 void Takeover::describe(wire::Hello& hello) const {

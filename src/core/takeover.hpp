@@ -75,9 +75,13 @@ struct CallDown {
 struct Deposed {  // the coordinator in this process has been told that there is a later one
     std::uint32_t promised = 0;
 };
+struct LeadsIn {  // the coordinator in this process has a later term now, or has opened its first round in it
+    std::uint32_t term = 0;
+    bool opened = false;
+};
 struct TakeoverTime {};
 using TakeoverEvent = std::variant<LeaderWelcomed, LeaderLost, LeaderSaid, CallerSaid, CallerGone, CallUp, CallSaid,
-                                   CallDown, Deposed, TakeoverTime>;
+                                   CallDown, Deposed, LeadsIn, TakeoverTime>;
 
 // ---- effects ----------------------------------------------------------------------------------------------------
 
@@ -109,8 +113,10 @@ struct Follow {  // the coordinator is there: dial it instead of the endpoint
     wire::Contact leader;
 };
 struct LookElsewhere {};  // the coordinator that was pointed out does not answer
-struct StepDown {};       // end the coordinator of this process: there is a later one
-struct Abandon {          // end the session with the coordinator: it has no quorum, and somebody else could have one
+struct StepDown {
+    std::optional<wire::Redirect> redirect;  // where the agents here shall go
+};                                           // end the coordinator of this process: there is a later one
+struct Abandon {  // end the session with the coordinator: it has no quorum, and somebody else could have one
     std::string why;
 };
 using TakeoverEffect =
@@ -143,6 +149,7 @@ private:
     void on(const CallSaid& event);
     void on(const CallDown& event);
     void on(const Deposed& event);
+    void on(const LeadsIn& event);
     void on(const TakeoverTime& event);
 
     void heard(const wire::Propose& propose);
@@ -167,6 +174,7 @@ private:
     void lead();
     void tell_leader_to_all();
     [[nodiscard]] wire::Redirect redirect() const;
+    [[nodiscard]] bool yields_to(const wire::Redirect& redirect) const;
     [[nodiscard]] bool same_job(const wire::JobTerms& theirs) const;
     [[nodiscard]] bool is_voter() const;
     [[nodiscard]] int place_among_voters() const;  // of those that may be left
@@ -185,8 +193,11 @@ private:
     std::string voted_for_;                     // in the term promised
     std::uint32_t seen_ = 0;                    // the latest term heard of
     Instant promise_until_{};
+    std::optional<wire::Contact> ended_;  // the leader whose connection has ended
+    Instant ended_at_{};
     std::optional<wire::Contact> leader_;
     bool leader_has_quorum_ = true;
+    bool opened_ = false;          // while leading: a round, in its term
     std::set<std::string> calls_;  // incarnations of voters that were called
     std::set<std::string> up_;
     std::set<PeerId> seekers_;
@@ -197,6 +208,7 @@ private:
     bool appointed_ = false;  // by the coordinator that retires
     std::set<std::string> votes_;
     std::optional<Instant> campaign_at_;
+    std::optional<Instant> beacon_at_;     // while leading: the endpoint's owner may think that it leads
     std::optional<Instant> follow_until_;  // a leader that was pointed out must answer by then
     std::vector<TakeoverEffect> effects_;
 };

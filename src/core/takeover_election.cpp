@@ -23,7 +23,8 @@ void Takeover::plan_campaign(Instant earliest) {
 }
 
 void Takeover::campaign() {
-    candidacy_ = std::max({promised_, seen_, term_, latest().term}) + 1;
+    // Elected coordinators have even terms; the odd ones are for an owner of the endpoint that comes back.
+    candidacy_ = (std::max({promised_, seen_, term_, latest().term}) / 2 + 1) * 2;
     trial_ = true;
     appointed_ = false;
     votes_ = {settings_.self.incarnation};
@@ -42,6 +43,7 @@ void Takeover::on(const CallUp& event) {
     up_.insert(event.incarnation);
     if (state_ == State::kLeading) {
         effects_.emplace_back(SayTo{event.incarnation, redirect()});
+        beacon_at_ = now_ + std::chrono::seconds(1);
         return;
     }
     effects_.emplace_back(SayTo{event.incarnation, wire::Seek{settings_.terms.job_id, settings_.self.incarnation}});
@@ -87,13 +89,13 @@ void Takeover::counted(const std::string& voter, const wire::Vote& vote) {
 
 void Takeover::lead() {
     state_ = State::kLeading;
+    opened_ = false;
     term_ = candidacy_;
     leader_ = own_contact();
     campaign_at_.reset();
     follow_until_.reset();
     candidacy_ = 0;
-    say(Severity::kWarning, "this node coordinates from now on, by " + std::to_string(votes_.size()) + " of " +
-                                std::to_string(config_.voters.size()) + " votes (term " + std::to_string(term_) + ")");
+    say(Severity::kWarning, "this node coordinates from now on (term " + std::to_string(term_) + ")");
     std::vector<wire::RoundConfig> last = {config_};
     if (pending_) {
         last.push_back(*pending_);
@@ -115,6 +117,7 @@ void Takeover::lead() {
 
 void Takeover::lead_as_owner(const std::string& job_id) {
     state_ = State::kLeading;
+    opened_ = false;
     settings_.terms.job_id = job_id;
     leader_ = settings_.self;
 }
@@ -124,7 +127,7 @@ void Takeover::on(const Deposed& event) {
         return;
     }
     seen_ = std::max(seen_, event.promised);
-    effects_.emplace_back(StepDown{});
+    effects_.emplace_back(StepDown{std::nullopt});
     effects_.emplace_back(HangUp{});
     calls_.clear();
     up_.clear();

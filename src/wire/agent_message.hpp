@@ -310,6 +310,7 @@ struct Vote {
 struct Redirect {
     JobTerms terms;
     std::uint32_t term = 0;
+    bool opened = false;  // a round in that term, so the voters have agreed to it
     Contact leader;
 
     friend bool operator==(const Redirect&, const Redirect&) = default;

@@ -213,6 +213,7 @@ template <class Archive>
 void fields(Archive& archive, Redirect& v) {
     archive("terms", v.terms);
     archive("term", v.term);
+    archive("opened", v.opened);
     archive("leader", v.leader);
 }
 

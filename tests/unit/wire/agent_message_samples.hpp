@@ -104,7 +104,7 @@ inline std::vector<Message> sample_messages() {
     all.emplace_back(Seek{"job", "abc"});
     all.emplace_back(VoteRequest{"job", 2, true, {1, 6}, sample_contact()});
     all.emplace_back(Vote{2, true, true, 1});
-    all.emplace_back(Redirect{sample_hello().terms, 2, sample_contact()});
+    all.emplace_back(Redirect{sample_hello().terms, 2, true, sample_contact()});
     return all;
 }
 
