@@ -53,7 +53,7 @@ std::string Coordinator::roster_text() const {
         }
         if (peer.hello && !peer.leaving) {
             here.push_back(peer.hello->node.name + (peer.address.empty() ? "" : " (" + peer.address + ")") +
-                           (peer.ready || last_counter_ == 0 ? "" : " not ready"));
+                           (peer.ready || last_counter_ == 0 || phase_ != Phase::kGathering ? "" : " not ready"));
         }
     }
     const int present = count_present();

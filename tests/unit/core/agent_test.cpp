@@ -277,9 +277,18 @@ TEST(Agent, NamesAFamilyMemberThatDoesNotEnd) {
     AgentHarness agent;
     agent.sweep();
     agent.step(Swept{1, false, "helper (pid 9) in nfs_wait"});
-    agent.advance(seconds(11));
+    agent.advance(milliseconds(10500));
     EXPECT_THAT(agent.text(AgentTime{}), HasSubstr("report, finish 68"));
     EXPECT_THAT(agent.last<Report>().over.why, HasSubstr("helper (pid 9) in nfs_wait does not end"));
+}
+
+TEST(Agent, LooksOnceMoreWhenItWasStoppedItself) {
+    AgentHarness agent;
+    agent.sweep();
+    agent.step(Swept{1, false, "helper (pid 9)"});
+    agent.advance(seconds(60));
+    EXPECT_EQ(agent.text(AgentTime{}), "sweep KILL") << "what ended meanwhile has not been heard of yet";
+    EXPECT_EQ(agent.text(Swept{0, true, ""}), "close, prepare");
 }
 
 TEST(Agent, SweepsOnceWhenNothingRanSince) {

@@ -150,7 +150,8 @@ TEST_F(Launch, ASignalBecomes128AndItsNumber) {
 TEST_F(Launch, AFailureIsRestartedWhileTheBudgetLasts) {
     const std::string script = "echo $DDLAUNCH_GENERATION:$TORCHELASTIC_RESTART_COUNT:$MASTER_PORT >> " +
                                (scratch_ / "rounds") + "; [ $TORCHELASTIC_RESTART_COUNT = 2 ]";
-    const auto process = job(script, {{Flag::kMaxRestarts, "2"}, {Flag::kResultFile, scratch_ / "result"}});
+    const auto process = job(
+        script, {{Flag::kMaxRestarts, "2"}, {Flag::kCrashLoopWindow, "0"}, {Flag::kResultFile, scratch_ / "result"}});
     EXPECT_EQ(process->wait(), 0);
     EXPECT_THAT(process->err(), HasSubstr("restart 1 of 2"));
     EXPECT_THAT(process->err(), HasSubstr("restart 2 of 2"));
