@@ -265,6 +265,13 @@ wire::Death Agent::death_of(int local_rank, wire::DeathKind kind, int status) co
 // ---- signals and time -------------------------------------------------------------------------------------------
 
 void Agent::on(const SignalCame& event) {
+    const std::vector<int>& forwarded = settings_.forward_signals;
+    if (std::find(forwarded.begin(), forwarded.end(), event.signal) != forwarded.end()) {
+        if (state_ == State::kRunning) {
+            effects_.emplace_back(SignalWorkers{group_.running(), event.signal, true});
+        }
+        return;
+    }
     ++signals_;
     if (signals_ > 1) {
         kill_workers();

@@ -15,6 +15,7 @@
 //  job over   | finish     | finish     | finish    | finish  | end; finish | end; finish | then finish
 //  started    | -          | -          | -         | -       | note        | -           | end it too
 //  worker end | -          | -          | -         | -       | fail/finish | -           | clear at last
+//  forwarded  | -          | -          | -         | -       | signal      | -           | -
 //  signal     | finish     | leave      | leave     | leave   | leave       | leave       | leave; 2nd kills
 //  lease      | -          | -          | note      | note    | note        | note        | note
 //  time       | say/finish | say/finish | beat      | beat    | beat; fence | beat; notice| kill; give up; fence
@@ -43,10 +44,11 @@ namespace ddl::core {
 
 struct AgentSettings {
     wire::JobTerms terms;
-    wire::NodeFacts node;        // connection_address is filled in when the session is up
-    std::string endpoint_text;   // for messages
-    bool hosts = false;          // the coordinator lives in this process
-    bool keep_children = false;  // leave what workers that exited 0 left behind
+    wire::NodeFacts node;              // connection_address is filled in when the session is up
+    std::string endpoint_text;         // for messages
+    bool hosts = false;                // the coordinator lives in this process
+    std::vector<int> forward_signals;  // passed on to the workers; they stop nothing
+    bool keep_children = false;        // leave what workers that exited 0 left behind
     Duration join_timeout{};
     Duration rejoin_timeout{};
     Duration restart_grace{};
@@ -121,6 +123,7 @@ struct StartWorkers {  // open the store if this node serves it, then start; ans
 struct SignalWorkers {
     std::vector<int> local_ranks;
     int signal = 0;
+    bool forwarded = false;  // by --forward-signals: it is not meant to end them
 };
 struct SweepFamilies {  // look for what the workers left, and signal it (0: only look); answered by Swept
     int signal = 0;

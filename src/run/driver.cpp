@@ -126,7 +126,9 @@ void Driver::signal_ready() {
             workers_.reap_orphans();
             continue;
         }
-        if (exit_code_) {  // only others are waited for: no more patience
+        const std::vector<int>& forwarded = plan_.supervision.forward_signals;
+        const bool stops = std::find(forwarded.begin(), forwarded.end(), *signal) == forwarded.end();
+        if (exit_code_ && stops) {  // only others are waited for: no more patience
             leave();
             return;
         }
@@ -191,7 +193,7 @@ void Driver::perform(const core::StartWorkers& effect) {
 }
 
 void Driver::perform(const core::SignalWorkers& effect) {
-    workers_.signal(effect.local_ranks, effect.signal);
+    workers_.signal(effect.local_ranks, effect.signal, effect.forwarded);
 }
 
 void Driver::perform(const core::SweepFamilies& effect) {

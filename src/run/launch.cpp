@@ -59,6 +59,7 @@ std::vector<int> handled_signals(const plan::LaunchPlan& plan) {
         std::erase(signals, SIGHUP);
     }
     signals.insert(signals.end(), {SIGTERM, SIGINT, SIGCHLD});
+    signals.insert(signals.end(), plan.supervision.forward_signals.begin(), plan.supervision.forward_signals.end());
     std::sort(signals.begin(), signals.end());
     signals.erase(std::unique(signals.begin(), signals.end()), signals.end());
     return signals;

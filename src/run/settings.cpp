@@ -68,6 +68,7 @@ core::AgentSettings agent_settings(const plan::LaunchPlan& plan, const std::stri
     }
     settings.endpoint_text = endpoint_text(plan);
     settings.hosts = plan.rendezvous.kind == plan::Rendezvous::kLocal;
+    settings.forward_signals = plan.supervision.forward_signals;
     settings.keep_children = plan.supervision.keep_children;
     settings.join_timeout = plan.rendezvous.join_timeout;
     settings.rejoin_timeout = plan.rendezvous.rejoin_timeout;

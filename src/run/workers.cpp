@@ -137,13 +137,13 @@ void Workers::ended(std::size_t index) {
     sink_(std::move(ended));
 }
 
-void Workers::signal(const std::vector<int>& local_ranks, int signal) {
+void Workers::signal(const std::vector<int>& local_ranks, int signal, bool forwarded) {
     for (Worker& worker : workers_) {
         const bool meant = std::find(local_ranks.begin(), local_ranks.end(), worker.local_rank) != local_ranks.end();
         if (!meant || worker.reaped || os::is_ending(worker.child.pid)) {
             continue;
         }
-        worker.stopped = true;
+        worker.stopped = worker.stopped || !forwarded;
         worker.killed = worker.killed || signal == SIGKILL;
         const bool whole_group = plan_.stdin_mode != plan::StdinMode::kTerminalForSingleRank &&
                                  (signal == SIGKILL || !plan_.supervision.signal_ranks_only);

@@ -33,7 +33,7 @@ public:
     // Starts all local ranks; stops at the first that cannot be started.
     void start(const wire::Assignment& assignment, const std::string& job_id);
     // A worker that has ended by itself but was not reaped yet is left alone, so that its death stays its own.
-    void signal(const std::vector<int>& local_ranks, int signal);
+    void signal(const std::vector<int>& local_ranks, int signal, bool forwarded = false);
     void sweep(int signal);
     // Orphans of workers are given to this process and would stay zombies. For SIGCHLD.
     void reap_orphans();

@@ -154,3 +154,14 @@ def test_workers_are_not_reached_by_the_terminals_interrupt(run, ddlaunch, mark)
     process = started(run(agent(ddlaunch, shell("echo ready; sleep 60"))))
     found = wait_for_workers(mark, 2)
     assert all(int(stat_fields(pid)[3]) == pid != int(stat_fields(process.pid)[3]) for pid in found.values())
+
+
+def test_forwarded_signals_stop_nothing(run, ddlaunch, mark):
+    script = 'trap "echo usr" USR1; trap "echo polite; exit 0" TERM; echo ready; while :; do sleep 0.05; done'
+    process = started(run(agent(ddlaunch, shell(script), "--forward-signals=USR1")))
+    process.signal(signal.SIGUSR1)
+    wait_until(lambda: process.out.count("usr") == 2, f"both workers got it\n{process.describe()}", 20)
+    process.signal(signal.SIGTERM)
+    assert process.wait(10) == 66, process.describe()
+    assert process.out.count("polite") == 2
+    assert_nothing_left(mark)

@@ -273,6 +273,18 @@ TEST(Agent, SweepsLessAndLessOften) {
     }
 }
 
+TEST(Agent, ForwardsASignalThatStopsNothing) {
+    AgentSettings settings = agent_settings();
+    settings.forward_signals = {SIGUSR1};
+    AgentHarness agent(settings);
+    EXPECT_EQ(agent.text(SignalCame{SIGUSR1}), "-") << "nobody is there to hear it";
+    agent.run();
+    EXPECT_EQ(agent.text(SignalCame{SIGUSR1}), "USR1 to 0+1");
+    EXPECT_TRUE(agent.last<SignalWorkers>().forwarded);
+    EXPECT_THAT(agent.text(AgentHarness::ended(0, 1)), HasSubstr("failed")) << "its death is its own";
+    EXPECT_THAT(agent.text(SignalCame{SIGTERM}), HasSubstr("TERM to 1")) << "the first that stops is polite";
+}
+
 TEST(Agent, NamesAFamilyMemberThatDoesNotEnd) {
     AgentHarness agent;
     agent.sweep();
