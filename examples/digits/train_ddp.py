@@ -54,9 +54,9 @@ def save_checkpoint(path, epoch, model, optimizer):
     os.replace(temporary, path)
 
 
-def train_epoch(arguments, model, optimizer, images, labels, epoch, rank, size):
+def train_epoch(arguments, model, optimizer, images, labels, epoch, rank, size, total):
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(epoch))
-    total = torch.zeros(())
+    total.zero_()
     for begin in range(0, len(order), arguments.batch):
         step = order[begin:begin + arguments.batch]
         part = step[len(step) * rank // size:len(step) * (rank + 1) // size]
@@ -89,8 +89,11 @@ def main():
     done = load_checkpoint(arguments.checkpoint, network, optimizer)
     model = DistributedDataParallel(network) if distributed else network
 
+    # It lives until the process group is gone: PyTorch 1.13 hangs in destroy_process_group() if a thread of Gloo holds
+    # the last reference to a Python tensor then (the thread waits for the interpreter, which waits for the thread).
+    total = torch.zeros(())
     for epoch in range(done + 1, arguments.epochs + 1):
-        loss = train_epoch(arguments, model, optimizer, images, labels, epoch, rank, size)
+        loss = train_epoch(arguments, model, optimizer, images, labels, epoch, rank, size, total)
         if rank == 0:
             print(f"epoch {epoch}/{arguments.epochs} loss={loss:.6f}", flush=True)
             if arguments.loss_log:

@@ -68,6 +68,11 @@ void Coordinator::on(const PeerSaid& event) {
     }
     found->second.heard_at = now_;
     const bool greets = std::holds_alternative<wire::Hello>(event.message);
+    if (!found->second.hello && std::holds_alternative<wire::Beat>(event.message)) {
+        effects_.emplace_back(DropPeer{event.peer});  // of a session with an earlier coordinator: it will greet anew
+        peers_.erase(found);
+        return;
+    }
     if (!found->second.hello && !greets) {
         refuse(event.peer, "the first message of a session must be hello");
         return;
@@ -193,7 +198,9 @@ void Coordinator::heard(PeerId id, Peer& peer, const wire::Hello& hello) {
     }
     const bool decided = generation_.counter > 0 || !settings_.last.empty();
     if (settings_.terms.takeover && decided && hello.promised > settings_.term) {
+        effects_.emplace_back(DropPeer{id});
         effects_.emplace_back(TermLost{hello.promised});  // that agent could not follow: a later term is needed
+        on(PeerGone{id, "it has promised to follow a later coordinator"});
         return;
     }
     peer.hello = hello;

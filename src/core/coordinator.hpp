@@ -216,6 +216,7 @@ private:
     void withdraw_proposal();
     void inherit_if_all_are_back();
     void local_gone(const std::string& why);
+    [[nodiscard]] std::vector<wire::Contact> successors() const;
     [[nodiscard]] PeerId successor() const;  // kLocal: there is none
     void hand_over();
 

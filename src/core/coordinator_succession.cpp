@@ -109,11 +109,20 @@ void Coordinator::inherit_if_all_are_back() {
 // ---- handing over -----------------------------------------------------------------------------------------------
 
 void Coordinator::local_gone(const std::string& why) {
+    if (phase_ == Phase::kGathering && last_counter_ > 0 && successor() != PeerId::kLocal) {
+        retiring_ = true;  // it was leaving already when this coordinator was elected
+        hand_over();
+        return;
+    }
     wire::JobOver over;
     over.exit_code = kExitInternal;
     over.origin = wire::ExitOrigin::kLauncher;
     over.why = "the coordinator's node " + settings_.local_name + " failed: " + why;
     end_job(std::move(over));
+}
+
+std::vector<wire::Contact> Coordinator::successors() const {
+    return has_opened() ? quorum_config_.voters : quorum_.voters();
 }
 
 PeerId Coordinator::successor() const {
@@ -133,7 +142,8 @@ PeerId Coordinator::successor() const {
         });
         return any == peers_.end() ? PeerId::kLocal : any->first;
     }
-    static_cast<void>(std::any_of(quorum_config_.voters.begin(), quorum_config_.voters.end(), able));
+    const std::vector<wire::Contact> voters = successors();
+    static_cast<void>(std::any_of(voters.begin(), voters.end(), able));
     return first;
 }
 
@@ -152,7 +162,8 @@ void Coordinator::hand_over() {
     wire::Retire retire{(settings_.term / 2 + 1) * 2, {}, why};
     if (!settings_.authority_outside) {
         const std::string& incarnation = peers_.at(next).hello->node.incarnation;
-        retire.successor = *std::find_if(quorum_config_.voters.begin(), quorum_config_.voters.end(),
+        const std::vector<wire::Contact> voters = successors();
+        retire.successor = *std::find_if(voters.begin(), voters.end(),
                                          [&](const wire::Contact& voter) { return voter.incarnation == incarnation; });
     }
     say(Severity::kWarning, "handing over to node " + peers_.at(next).hello->node.name);

@@ -68,6 +68,12 @@ void Node::work() {
 // ---- what comes in ----------------------------------------------------------------------------------------------
 
 void Node::on(const AgentEvent& event) {
+    if (const auto* signal = std::get_if<SignalCame>(&event)) {
+        const std::vector<int>& forwarded = settings_.agent.forward_signals;
+        if (std::find(forwarded.begin(), forwarded.end(), signal->signal) == forwarded.end()) {
+            put(TakeoverEvent(LeavingJob{}));
+        }
+    }
     put(event);
 }
 

@@ -128,9 +128,11 @@ void Takeover::heard(const wire::Retire& retire) {
         return;
     }
     promise_until_ = now_;
+    ended_ = leader_;
+    ended_at_ = now_;
     const bool successor = retire.successor.incarnation == settings_.self.incarnation && retire.term > promised_;
     search(successor ? Duration::zero() : Duration(kHeadStart));
-    if (!successor || !is_voter()) {
+    if (!successor || !may_campaign()) {
         return;
     }
     candidacy_ = retire.term;
@@ -163,7 +165,7 @@ void Takeover::search(Duration head_start) {
 }
 
 void Takeover::say_if_hopeless() {
-    if (is_voter() && config_.voters.size() == 2) {
+    if (may_campaign() && config_.voters.size() == 2) {
         say(Severity::kWarning, "no takeover is possible: of the 2 nodes of round " +
                                     std::to_string(config_.generation.number()) +
                                     " only this one is left, which is no majority; waiting for " +
@@ -230,7 +232,7 @@ void Takeover::give_vote(PeerId caller, const wire::VoteRequest& request) {
         voted_for_ = request.candidate.incarnation;
         candidacy_ = 0;
         plan_campaign(now_ + kHeadStart);
-    } else if (!vote.granted && request.last < latest() && is_voter() && candidacy_ == 0) {
+    } else if (!vote.granted && request.last < latest() && may_campaign() && candidacy_ == 0) {
         campaign_at_ = now_;  // this node knows of a later round: it is the better candidate
     }
     effects_.emplace_back(Reply{caller, vote});
@@ -281,12 +283,22 @@ void Takeover::redirected(const wire::Redirect& redirect) {
     }
 }
 
-// Of two that lead, the one goes on whose term the voters have agreed to; else the later.
+// Of two that lead the later goes on. But an owner of the endpoint that has come back was not elected, whatever its
+// term: as long as it has opened no round, it gives way to whoever has, and nobody who has gives way to it.
 bool Takeover::yields_to(const wire::Redirect& redirect) const {
-    if (redirect.opened != opened_) {
-        return redirect.opened;
+    const auto elected = [](std::uint32_t term) {
+        return term % 2 == 0 && term > 0;
+    };
+    if (redirect.term > term_) {
+        return redirect.opened || !opened_ || elected(redirect.term);
     }
-    return redirect.term > term_;
+    return redirect.opened && !opened_ && !elected(term_);
+}
+
+void Takeover::on(const LeavingJob& /*event*/) {
+    leaving_ = true;
+    candidacy_ = 0;
+    campaign_at_.reset();
 }
 
 void Takeover::on(const LeadsIn& event) {

@@ -79,9 +79,10 @@ struct LeadsIn {  // the coordinator in this process has a later term now, or ha
     std::uint32_t term = 0;
     bool opened = false;
 };
+struct LeavingJob {};  // this node was told to stop: it votes, but does not campaign
 struct TakeoverTime {};
 using TakeoverEvent = std::variant<LeaderWelcomed, LeaderLost, LeaderSaid, CallerSaid, CallerGone, CallUp, CallSaid,
-                                   CallDown, Deposed, LeadsIn, TakeoverTime>;
+                                   CallDown, Deposed, LeadsIn, LeavingJob, TakeoverTime>;
 
 // ---- effects ----------------------------------------------------------------------------------------------------
 
@@ -150,6 +151,7 @@ private:
     void on(const CallDown& event);
     void on(const Deposed& event);
     void on(const LeadsIn& event);
+    void on(const LeavingJob& event);
     void on(const TakeoverTime& event);
 
     void heard(const wire::Propose& propose);
@@ -176,7 +178,7 @@ private:
     [[nodiscard]] wire::Redirect redirect() const;
     [[nodiscard]] bool yields_to(const wire::Redirect& redirect) const;
     [[nodiscard]] bool same_job(const wire::JobTerms& theirs) const;
-    [[nodiscard]] bool is_voter() const;
+    [[nodiscard]] bool may_campaign() const;
     [[nodiscard]] int place_among_voters() const;  // of those that may be left
     [[nodiscard]] bool elected() const;            // by votes_
     [[nodiscard]] Generation latest() const;
@@ -197,6 +199,7 @@ private:
     Instant ended_at_{};
     std::optional<wire::Contact> leader_;
     bool leader_has_quorum_ = true;
+    bool leaving_ = false;
     bool opened_ = false;          // while leading: a round, in its term
     std::set<std::string> calls_;  // incarnations of voters that were called
     std::set<std::string> up_;

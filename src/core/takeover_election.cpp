@@ -17,7 +17,7 @@ constexpr auto kHeadStart = std::chrono::seconds(1);
 
 void Takeover::plan_campaign(Instant earliest) {
     campaign_at_.reset();
-    if (settings_.terms.takeover && is_voter()) {
+    if (settings_.terms.takeover && may_campaign()) {
         campaign_at_ = earliest + place_among_voters() * kCampaignStep;
     }
 }
@@ -134,7 +134,10 @@ void Takeover::on(const Deposed& event) {
     search(kHeadStart);
 }
 
-bool Takeover::is_voter() const {
+bool Takeover::may_campaign() const {
+    if (leaving_) {
+        return false;
+    }
     const std::vector<wire::Contact> all = voters();
     return std::any_of(all.begin(), all.end(),
                        [&](const wire::Contact& voter) { return voter.incarnation == settings_.self.incarnation; });
