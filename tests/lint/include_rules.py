@@ -27,7 +27,7 @@ class Room:
 
 ROOMS = {
     "base": Room(libraries={"tl"}),
-    "wire": Room({"base"}, libraries={"nlohmann@agent_message*"}),
+    "wire": Room({"base"}, libraries={"nlohmann@agent_message*", "nlohmann@etcd*"}),
     "plan": Room({"base"}),
     "core": Room({"base", "wire", "plan"}),
     "os": Room({"base"}, posix=True),
