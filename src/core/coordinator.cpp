@@ -208,7 +208,7 @@ void Coordinator::heard(PeerId id, Peer& peer, const wire::Hello& hello) {
     if (phase_ == Phase::kOver) {
         return;
     }
-    send(id, wire::Welcome{settings_.terms.job_id, settings_.term});
+    send(id, wire::Welcome{settings_.terms.job_id, settings_.term, settings_.self});
     if (id != PeerId::kLocal && phase_ == Phase::kGathering) {
         say(Severity::kInfo, "node " + hello.node.name + " (" + peer.address + ") joined: " + count_text());
     }

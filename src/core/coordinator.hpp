@@ -69,7 +69,8 @@ struct CoordinatorSettings {
     std::optional<Instant> authority_until;
     // Of a coordinator that took over: the last round agreed on, and a later one that may be.
     std::vector<wire::RoundConfig> last;
-    bool handed_over = false;  // in order, so that nobody was lost
+    bool job_runs_elsewhere = false;  // as far as this node knows: it begins none of its own below MAX
+    bool handed_over = false;         // in order, so that nobody was lost
 };
 
 struct PeerArrived {

@@ -47,7 +47,8 @@ void Coordinator::open_if_possible() {
         propose_round();
         return;
     }
-    if (ready < settings_.terms.min_nodes) {
+    const bool waits_for_the_rest = settings_.job_runs_elsewhere && last_counter_ == 0;
+    if (ready < settings_.terms.min_nodes || waits_for_the_rest) {
         last_call_until_.reset();
         return;
     }

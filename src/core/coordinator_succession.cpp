@@ -53,7 +53,7 @@ void Coordinator::adopt_authority(const Peer& /*peer*/, const wire::Hello& hello
     if (!settings_.terms.takeover) {
         return;
     }
-    if (settings_.last.empty() && (hello.promised >= generation_.term) && hello.config.generation.counter > 0) {
+    if (settings_.last.empty() && hello.promised >= generation_.term && hello.promised > 0) {
         settings_.term = generation_.term = (hello.promised + 1) | 1U;  // odd: nobody was elected
     }
     const Generation told = hello.pending ? hello.pending->generation : hello.config.generation;
@@ -91,17 +91,20 @@ std::string Coordinator::lost_coordinator() const {
 void Coordinator::inherit_if_all_are_back() {
     std::set<std::string> replaced;
     for (const wire::Contact& voter : quorum_.voters()) {
-        bool back = voter.name == settings_.local_name && voter.address == settings_.self.address;
+        bool here = voter.incarnation == settings_.self.incarnation;
+        bool again = voter.name == settings_.local_name && voter.address == settings_.self.address;
         for (const auto& [id, peer] : peers_) {
-            const bool same = peer.hello && peer.hello->node.incarnation == voter.incarnation;
-            back = back || same ||
-                   (peer.hello && peer.hello->node.name == voter.name &&
-                    (peer.address == voter.address || peer.hello->node.announced_address == voter.address));
+            const bool known = peer.hello.has_value();
+            here = here || (known && peer.hello->node.incarnation == voter.incarnation);
+            again = again || (known && peer.hello->node.name == voter.name &&
+                              (peer.address == voter.address || peer.hello->node.announced_address == voter.address));
         }
-        if (!back) {
+        if (!here && !again) {
             return;
         }
-        replaced.insert(voter.incarnation);
+        if (!here) {
+            replaced.insert(voter.incarnation);
+        }
     }
     quorum_.inherit(replaced);
 }

@@ -79,7 +79,7 @@ void Node::on(const AgentEvent& event) {
 
 void Node::on(const OwnsEndpoint& /*event*/) {
     owner_ = true;
-    takeover_.lead_as_owner(settings_.coordinator.terms.job_id);
+    takeover_.lead_as_owner(settings_.coordinator.terms.job_id, settings_.coordinator.term);
     coordinate(settings_.coordinator);
 }
 
@@ -150,7 +150,8 @@ void Node::lose_link(const std::string& why, bool ended) {
 void Node::from_coordinator(const wire::Message& message) {
     if (const auto* welcome = std::get_if<wire::Welcome>(&message)) {
         resume_at_.reset();
-        put(TakeoverEvent(LeaderWelcomed{welcome->job_id, welcome->term}));
+        followed_ = followed_ || !coordinator_;
+        put(TakeoverEvent(LeaderWelcomed{welcome->job_id, welcome->term, welcome->coordinator}));
     } else if (std::holds_alternative<wire::Redirect>(message)) {
         put(TakeoverEvent(CallSaid{"", message}));
         return;
@@ -230,7 +231,13 @@ void Node::on(const NodeTime& /*event*/) {
     if (resume_at_ && *resume_at_ <= now_ && !coordinator_) {
         resume_at_.reset();
         effects_.emplace_back(StopDialling{});
-        on(OwnsEndpoint{});
+        CoordinatorSettings settings = settings_.coordinator;
+        if (settings.terms.takeover) {
+            settings.term = takeover_.term_to_resume();
+        }
+        settings.job_runs_elsewhere = followed_;
+        takeover_.lead_as_owner(settings.terms.job_id, settings.term);
+        coordinate(std::move(settings));
     }
 }
 

@@ -174,6 +174,7 @@ private:
     bool linked_ = false;
     bool greeted_ = false;              // the coordinator here, by the agent here
     LeadsIn leads_;                     // what takeover was told of the coordinator here
+    bool followed_ = false;             // another coordinator, so the job runs
     bool owner_ = false;                // of the endpoint
     std::optional<Instant> resume_at_;  // an owner that follows nobody any more coordinates again
     PortOpened port_;

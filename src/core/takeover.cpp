@@ -47,9 +47,7 @@ void Takeover::on(const LeaderWelcomed& event) {
     campaign_at_.reset();
     follow_until_.reset();
     candidacy_ = 0;
-    if (!leader_ && !settings_.endpoints.empty()) {
-        leader_ = settings_.endpoints.front();
-    }
+    leader_ = event.leader;
     tell_leader_to_all();
     effects_.emplace_back(HangUp{});
     calls_.clear();
@@ -306,9 +304,13 @@ void Takeover::on(const LeadsIn& event) {
         return;
     }
     term_ = event.term;
+    const bool first_round = event.opened && !opened_;
     opened_ = event.opened;
     for (const std::string& voter : up_) {
         effects_.emplace_back(SayTo{voter, redirect()});
+    }
+    if (first_round && !calls_.empty()) {
+        hang_up_on_voters();
     }
 }
 

@@ -48,6 +48,7 @@ struct TakeoverSettings {
 struct LeaderWelcomed {  // the session with a coordinator has begun
     std::string job_id;
     std::uint32_t term = 0;
+    wire::Contact leader;
 };
 struct LeaderLost {
     bool ended = false;  // its connection ended; else it was only silent
@@ -135,8 +136,10 @@ public:
     void reached_at(std::uint16_t port) {
         settings_.self.port = port;
     }
+    // For an owner of the endpoint that coordinates again: odd, later than any term it has heard of.
+    [[nodiscard]] std::uint32_t term_to_resume() const;
     // This process has become the coordinator without an election: it owns the endpoint.
-    void lead_as_owner(const std::string& job_id);
+    void lead_as_owner(const std::string& job_id, std::uint32_t term);
 
 private:
     enum class State : std::uint8_t { kFollowing, kSearching, kLeading };
@@ -174,6 +177,7 @@ private:
     [[nodiscard]] wire::Vote answer(const wire::VoteRequest& request) const;
     void give_vote(PeerId caller, const wire::VoteRequest& request);
     void lead();
+    void hang_up_on_voters();
     void tell_leader_to_all();
     [[nodiscard]] wire::Redirect redirect() const;
     [[nodiscard]] bool yields_to(const wire::Redirect& redirect) const;

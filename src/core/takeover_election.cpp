@@ -102,24 +102,33 @@ void Takeover::lead() {
     }
     effects_.emplace_back(Lead{term_, std::move(last), std::exchange(appointed_, false), leader_->address});
     tell_leader_to_all();
-    const std::string former = config_.voters.front().incarnation;
-    for (const std::string& voter : calls_) {
-        if (voter != former) {
-            effects_.emplace_back(HangUp{voter});
-            up_.erase(voter);
-        }
-    }
-    calls_ = {former};
     for (const wire::Contact& endpoint : settings_.endpoints) {
         effects_.emplace_back(Call{endpoint});
     }
 }
 
-void Takeover::lead_as_owner(const std::string& job_id) {
+// Until its first round is open the voters are called, since one of them may lead in a later term; from then on the
+// former coordinator alone, who may not know.
+void Takeover::hang_up_on_voters() {
+    const std::string former = config_.voters.front().incarnation;
+    for (const std::string& voter : std::exchange(calls_, {former})) {
+        if (voter != former) {
+            effects_.emplace_back(HangUp{voter});
+            up_.erase(voter);
+        }
+    }
+}
+
+void Takeover::lead_as_owner(const std::string& job_id, std::uint32_t term) {
+    term_ = term;
     state_ = State::kLeading;
     opened_ = false;
     settings_.terms.job_id = job_id;
     leader_ = settings_.self;
+}
+
+std::uint32_t Takeover::term_to_resume() const {
+    return (std::max({promised_, seen_, term_, latest().term}) + 1) | 1U;
 }
 
 void Takeover::on(const Deposed& event) {

@@ -181,6 +181,7 @@ struct Leaving {
 struct Welcome {
     std::string job_id;
     std::uint32_t term = 0;
+    Contact coordinator;
 
     friend bool operator==(const Welcome&, const Welcome&) = default;
 };

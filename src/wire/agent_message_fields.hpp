@@ -134,6 +134,7 @@ template <class Archive>
 void fields(Archive& archive, Welcome& v) {
     archive("job_id", v.job_id);
     archive("term", v.term);
+    archive("coordinator", v.coordinator);
 }
 
 template <class Archive>

@@ -45,6 +45,9 @@ json operation_body(const EtcdOperation& operation) {
         return {{"request_put",
                  {{"key", base64(put->key)}, {"value", base64(put->value)}, {"lease", std::to_string(put->lease)}}}};
     }
+    if (const auto* deletion = std::get_if<EtcdDelete>(&operation)) {
+        return {{"request_delete_range", {{"key", base64(deletion->key)}}}};
+    }
     return {{"request_range", range_body(std::get<EtcdRange>(operation))}};
 }
 
@@ -132,7 +135,8 @@ private:
 
 EtcdKeyValue pair_of(const json& object, bool& sound) {
     const Fields fields(object, sound);
-    return {fields.bytes("key"), fields.bytes("value"), fields.integer("create_revision"), fields.integer("lease")};
+    return {fields.bytes("key"), fields.bytes("value"), fields.integer("create_revision"),
+            fields.integer("mod_revision"), fields.integer("lease")};
 }
 
 EtcdFound found_of(const json& object, bool& sound) {

@@ -40,7 +40,10 @@ struct EtcdRange {  // one key, or all that begin with it; read after everything
     bool prefix = false;
     bool count_only = false;
 };
-using EtcdOperation = std::variant<EtcdPut, EtcdRange>;
+struct EtcdDelete {
+    std::string key;
+};
+using EtcdOperation = std::variant<EtcdPut, EtcdRange, EtcdDelete>;
 
 // If `key` was created at `create_revision` (0: if it is not there), all of `then` at once, else all of `otherwise`.
 struct EtcdTxn {
@@ -76,12 +79,13 @@ struct EtcdUser {
 struct EtcdKeyValue {
     std::string key;
     std::string value;
-    std::int64_t create_revision = 0;
+    std::int64_t create_revision = 0;  // 0 when it was deleted
+    std::int64_t mod_revision = 0;
     std::int64_t lease = 0;
 
     friend bool operator==(const EtcdKeyValue&, const EtcdKeyValue&) = default;
 };
-struct EtcdFound {  // by a range; empty for a put
+struct EtcdFound {  // by a range; empty for a put or a deletion
     std::vector<EtcdKeyValue> pairs;
     std::int64_t count = 0;
 

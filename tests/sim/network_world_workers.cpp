@@ -115,7 +115,7 @@ void World::check_one_world(int slot, Generation generation, Duration again_in) 
             // A job begun anew while the old one's coordinator could not be heard: it is told to end, once it can be.
             const bool anew = (process.generation.term == 0 && process.life > 0) ||
                               (starter.generation.term == 0 && starter.life > 0);
-            const bool apart = blocked_.count({slot, other}) > 0 || blocked_.count({other, slot}) > 0;
+            const bool apart = !blocked_.empty();
             if (anew && (apart || again_in > Duration::zero())) {
                 const Duration later = apart ? again_in : Duration::zero();
                 at(now_ + kToldToEnd, [this, slot, generation, later] { check_one_world(slot, generation, later); });

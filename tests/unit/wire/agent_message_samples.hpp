@@ -92,7 +92,7 @@ inline std::vector<Message> sample_messages() {
     all.emplace_back(Beat{4});
     all.emplace_back(Accepted{{1, 6}, true, 2});
     all.emplace_back(CheckpointDone{{1, 6}});
-    all.emplace_back(Welcome{"job", 1});
+    all.emplace_back(Welcome{"job", 1, sample_contact()});
     all.emplace_back(Refused{"--nnodes is 3 on this node but 2 in the running job"});
     all.emplace_back(Notice{"2 of 4 nodes here"});
     all.emplace_back(sample_assignment());
