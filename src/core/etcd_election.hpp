@@ -191,7 +191,7 @@ private:
     }
     [[nodiscard]] std::optional<Kind> kind_of(CallId id) const;
 
-    // What their replies say; the error of one that cannot be understood.
+    // What their replies say, or why one cannot be understood (etcd_election_replies.cpp).
     Result<void> replied(Kind kind, const Pending& call, const HttpReply& reply);
     Result<void> granted(const Pending& call, const HttpReply& reply);
     Result<void> kept(const Pending& call, const std::string& body);
