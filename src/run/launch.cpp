@@ -120,6 +120,13 @@ int launch(const plan::LaunchPlan& plan) {
     ConsoleOutput err(STDERR_FILENO);
     const ConsoleOutputs outputs{out, err};
     Console console(plan.node_name, plan.quiet, err);
+    if (plan.rendezvous.kind == plan::Rendezvous::kEtcd) {
+        console.error(
+            "--rdzv-backend etcd: this build holds no elections in etcd; use c10d, with several endpoints "
+            "(--rdzv-endpoint h0,h1,h2) if any of them may be lost");
+        drain(outputs);
+        return plan::kUsageError;
+    }
     Result<EventLog> events = open_outputs(plan);
     if (!events) {
         console.error(events.error().message);

@@ -230,15 +230,6 @@ void Rendezvous::perform(const core::SayTo& effect) {
     }
 }
 
-void Rendezvous::perform(const core::AgreeOnRound& /*effect*/) {
-}
-
-void Rendezvous::perform(const core::Resign& /*effect*/) {
-}
-
-void Rendezvous::perform(const core::CoordinatorEnded& /*effect*/) {
-}
-
 // ---- leaving ----------------------------------------------------------------------------------------------------
 
 void Rendezvous::close_when_sent() {

@@ -43,9 +43,13 @@ public:
     void perform(const core::Call& effect);
     void perform(const core::HangUp& effect);
     void perform(const core::SayTo& effect);
-    void perform(const core::AgreeOnRound& effect);
-    void perform(const core::Resign& effect);
-    void perform(const core::CoordinatorEnded& effect);
+    // Of an election elsewhere (etcd), which launch() refuses: there is nobody to tell.
+    static void perform(const core::AgreeOnRound& /*effect*/) {
+    }
+    static void perform(const core::Resign& /*effect*/) {
+    }
+    static void perform(const core::CoordinatorEnded& /*effect*/) {
+    }
 
     void close_when_sent();
     [[nodiscard]] bool idle() const;  // nothing is left to be sent
