@@ -37,4 +37,3 @@ def test_a_budget_per_time_is_named(run, ddlaunch):
     script = 'exit $((3 + TORCHELASTIC_RESTART_COUNT))'
     process = run(agent(ddlaunch, shell(script), "--max-restarts=2/1h", workers_here=1)).expect(5, 30)
     assert "restart 2 of 2 within 1 h" in process.err, process.describe()
-    assert "all 2 restarts are used up (2 of 2) within 1 h" in process.err or "exit code 5" in process.err

@@ -198,6 +198,32 @@ TEST(Etcd, ItsKeysMeanNothingElsewhere) {
                 ElementsAre("no effect here: --rdzv-conf is_host"));
 }
 
+TEST(Etcd, AnOperatorsVariablesAreEnough) {
+    const LaunchPlan plan = plan_of(by_variables({{Flag::kNnodes, "2"},
+                                                  {Flag::kRdzvBackend, "etcd"},
+                                                  {Flag::kRdzvEndpoint, "etcd-0,etcd-1:2380"},
+                                                  {Flag::kRdzvId, "j"},
+                                                  {Flag::kRdzvConf, "user=joe,password=pw,is_host=1"}}));
+    EXPECT_EQ(plan.rendezvous.kind, Rendezvous::kEtcd);
+    EXPECT_THAT(plan.rendezvous.endpoints, ElementsAre(Endpoint{"etcd-0", 2380}, Endpoint{"etcd-1", 2380}));
+    EXPECT_EQ(plan.rendezvous.etcd.password, "pw");
+    EXPECT_THAT(plan.notes, IsEmpty()) << "nobody typed anything that could be left out";
+    EXPECT_EQ(error_of(by_variables({{Flag::kNnodes, "2"}, {Flag::kRdzvBackend, "etcd"}, {Flag::kRdzvEndpoint, "e1"}})),
+              "--rdzv-id: is needed with --rdzv-backend etcd, which other jobs may use, too; add --rdzv-id NAME, the "
+              "same on all nodes of this job and of no other");
+}
+
+TEST(Etcd, LeavesAFixedMasterToRankNought) {
+    const LaunchPlan plan = plan_of(etcd({{Flag::kWorkerStore, "worker"},
+                                          {Flag::kMasterAddr, "h0"},
+                                          {Flag::kMasterPort, "6000"},
+                                          {Flag::kNodeRank, "1"}}));
+    EXPECT_EQ(plan.rendezvous.kind, Rendezvous::kEtcd);
+    EXPECT_EQ(plan.rendezvous.node_rank, 1);
+    EXPECT_EQ(plan.master_addr, "h0");
+    EXPECT_EQ(plan.store_ports.first, 6000);
+}
+
 // ---- scale-up -----------------------------------------------------------------------------------------------------
 
 TEST(ScaleUpPlan, IsAtOnceUnlessAskedOtherwise) {
