@@ -12,6 +12,7 @@ namespace {
 constexpr auto kCampaignStep = std::chrono::milliseconds(150);
 constexpr auto kCampaignAgain = std::chrono::milliseconds(300);
 constexpr auto kHeadStart = std::chrono::seconds(1);
+constexpr auto kBeacon = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -43,7 +44,7 @@ void Takeover::on(const CallUp& event) {
     up_.insert(event.incarnation);
     if (state_ == State::kLeading) {
         effects_.emplace_back(SayTo{event.incarnation, redirect()});
-        beacon_at_ = now_ + std::chrono::seconds(1);
+        beacon_at_ = now_ + kBeacon;
         return;
     }
     effects_.emplace_back(SayTo{event.incarnation, wire::Seek{settings_.terms.job_id, settings_.self.incarnation}});
@@ -94,6 +95,7 @@ void Takeover::lead() {
     leader_ = own_contact();
     campaign_at_.reset();
     follow_until_.reset();
+    beacon_at_ = now_ + kBeacon;
     candidacy_ = 0;
     say(Severity::kWarning, "this node coordinates from now on (term " + std::to_string(term_) + ")");
     std::vector<wire::RoundConfig> last = {config_};
