@@ -37,6 +37,7 @@ ROOMS = {
                 libraries={"nlohmann@event_log.cpp", "nlohmann@report*.cpp", "nlohmann@error_file.cpp"}),
     "cli": Room({"base", "plan"}, libraries={"CLI@*1"}),
     "worker": Room({"ddlaunch", "base", "wire"}, {"os/fd.hpp"}, posix=True),
+    "modules": Room(headers={"net/http_abi.hpp"}, posix=True, libraries={"curl@etcd_http.cpp"}),
     "main.cpp": Room({"base", "cli", "plan", "run", "net", "os"}),
     "ddlaunch": Room(libraries={"nccl@nccl.hpp", "cuda@nccl.hpp", "gloo@gloo.hpp"}),
 }
