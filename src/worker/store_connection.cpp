@@ -162,6 +162,9 @@ void Store::Call::wait(std::vector<std::string> keys) {
     if (std::get<wire::reply::Byte>(reply).value != wire::reply::kStopWaiting) {
         give_up(StoreErrc::kProtocol, "a wait ended with a byte that means nothing here");
     }
+    if (deadline_.left() < kResyncLimit) {
+        deadline_ = Deadline(kResyncLimit);  // what was waited for is here: it must not be taken and then lost
+    }
 }
 
 bool Store::Call::cancel_wait() {

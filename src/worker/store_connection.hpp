@@ -84,8 +84,8 @@ public:
     [[nodiscard]] ddl::wire::reply::Popped popped();
     [[nodiscard]] std::vector<std::string> key_list();
 
-    // Blocks until all keys exist; throws kTimeout naming them. If the release crosses the deadline, it counts, and the
-    // call gets kResyncLimit for the rest of its work.
+    // Blocks until all keys exist; throws kTimeout naming them. A release that crosses the deadline counts. The rest of
+    // the call's work then has kResyncLimit at least.
     void wait(std::vector<std::string> keys);
 
 private:
